@@ -1,0 +1,37 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench results clean
+
+help: ## Show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	@# The pin comes first and by itself: a looser demand would take a build with gigabytes of GPU libraries.
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt "$$(grep '^torch==' constraints.txt)"
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.ready ## Set up, then embed the import graph of the installed packages: table, neighbours, pictures
+	$(BIN)/ssge demo --out demo
+
+test: lint ## Set up, then run linters, type checker and all tests
+	OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+lint: $(VENV)/.ready ## Linters and type checker alone
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+
+bench: $(VENV)/.ready ## Start-up time and the like, as measured here; run on a quiet machine
+	$(BIN)/python benchmarks/startup.py
+
+results: $(VENV)/.ready ## Run the recipes on the benchmark graphs found in SSGE_DATA and renew the README's table
+	$(BIN)/python benchmarks/results.py
+
+clean: ## Remove what the other targets made
+	rm -rf $(VENV) demo runs .mypy_cache .ruff_cache .pytest_cache
