@@ -1,0 +1,147 @@
+r"""Alignment of two views and the Wasserstein distance to the isotropic Gaussian.
+
+With Z1, Z2 (n x d) the raw outputs of the encoder, Zc their centred columns, s the column deviations (ddof 1) and
+R = diag(1/s) Zc'Zc / (n-1) diag(1/s) the correlation matrix of a view:
+
+- alignment = -(1/n) sum_ij Zc1_ij Zc2_ij / (s1_j s2_j)
+- uniformity of a view = W2^2(N(0, R), N(0, I)) = 2d - 2 tr(R^(1/2))
+
+Both are functions of the moments alone, so the objective costs O(n d^2 + d^3) time and O(d^2) memory beside Z.
+
+Differences from the paper: its last form of the alignment lacks the minus sign (a slip: it is to be minimised).
+Differences from the released code: that one drops the constant 2d, and clamps eigenvalues at 1e-8, which gives exactly the
+collapsed directions no gradient; ``floor_mode="clamp"`` reproduces it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from ssge.objectives import Losses
+from ssge.ops.moments import CollapseWarning, correlation, deviations, moments
+
+FloorMode: TypeAlias = Literal["tangent", "clamp"]
+EIGENVALUE_FLOOR = 1e-4
+
+
+def alignment(z1: Tensor, z2: Tensor) -> Tensor:
+    """Return the alignment term: minus the summed correlation of equal columns of two views, times (n-1)/n."""
+    m = moments(z1, z2)
+    inverses = [deviations(c, mu, m.count)[1] for c, mu in zip(m.scatter, m.means, strict=True)]
+    assert m.cross is not None
+    return -(m.cross * inverses[0] * inverses[1]).sum() / m.count
+
+
+def wasserstein_uniformity(
+    z: Tensor, floor: float = EIGENVALUE_FLOOR, floor_mode: FloorMode = "tangent"
+) -> Tensor:
+    """Return the squared 2-Wasserstein distance of the standardised columns of one view to N(0, I)."""
+    m = moments(z)
+    _warn_if_wide(m.count, z.shape[1])
+    inverse = deviations(m.scatter[0], m.means[0], m.count)[1]
+    root, _ = trace_sqrt(correlation(m.scatter[0], inverse, m.count), floor, floor_mode)
+    return 2 * (z.shape[1] - root)
+
+
+def gaussian(
+    z1: Tensor,
+    z2: Tensor,
+    uniformity_weight: float,
+    alignment_weight: float = 1.0,
+    floor: float = EIGENVALUE_FLOOR,
+    floor_mode: FloorMode = "tangent",
+) -> Losses:
+    """Return the objective of SSGE, alignment + lambda * mean uniformity of the two views, from one set of moments.
+
+    Parameters
+    ----------
+    z1, z2
+        Raw encoder outputs, n x d.
+    uniformity_weight
+        Lambda of the paper.
+    alignment_weight
+        1; 0 leaves the uniformity alone, as in the paper's ablation.
+    floor, floor_mode
+        See `trace_sqrt`.
+
+    Returns
+    -------
+    Losses
+        The terms are ``alignment``, ``uniformity`` and ``effective_rank`` (exp of the entropy of R's eigenvalues).
+    """
+    m = moments(z1, z2)
+    d = z1.shape[1]
+    _warn_if_wide(m.count, d)
+    inverses = [deviations(c, mu, m.count)[1] for c, mu in zip(m.scatter, m.means, strict=True)]
+    assert m.cross is not None
+    aligned = -(m.cross * inverses[0] * inverses[1]).sum() / m.count
+    roots, spectra = zip(
+        *(
+            trace_sqrt(correlation(c, inverse, m.count), floor, floor_mode)
+            for c, inverse in zip(m.scatter, inverses, strict=True)
+        ),
+        strict=True,
+    )
+    uniform = 2 * d - (roots[0] + roots[1])
+    total = alignment_weight * aligned + uniformity_weight * uniform
+    share = (spectra[0] + spectra[1]).clamp_min(0) / (spectra[0] + spectra[1]).clamp_min(0).sum().clamp_min(1e-12)
+    rank = torch.special.entr(share).sum().exp()
+    terms = {"alignment": aligned.detach(), "uniformity": uniform.detach(), "effective_rank": rank}
+    return Losses(total, terms)
+
+
+def trace_sqrt(matrix: Tensor, floor: float, floor_mode: FloorMode = "tangent") -> tuple[Tensor, Tensor]:
+    r"""Return tr(R^(1/2)) of a symmetric matrix, and its eigenvalues (ascending, detached).
+
+    The gradient is 1/2 R^(-1/2) in closed form, from one ``eigh``; nothing is differentiated through eigenvectors, which
+    would be NaN for repeated eigenvalues, that is exactly at the optimum R = I.
+
+    Parameters
+    ----------
+    matrix
+        R, d x d, symmetric, positive semi-definite up to rounding.
+    floor
+        Below this eigenvalue the root is not followed any further.
+    floor_mode
+        ``tangent`` continues the root by its tangent at ``floor``: the gradient is bounded by 1/(2 sqrt(floor)) and never
+        zero, so that a collapsed direction is always pushed back. ``clamp`` replaces the eigenvalue by ``floor``: no
+        gradient below it, as the released code has it (with 1e-8).
+    """
+    root, eigenvalues = _TraceSqrt.apply(matrix, floor, floor_mode)  # type: ignore[no-untyped-call]
+    return root, eigenvalues
+
+
+class _TraceSqrt(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, floor: float, floor_mode: FloorMode) -> tuple[Tensor, Tensor]:
+        eigenvalues, vectors = torch.linalg.eigh(matrix)
+        root = eigenvalues.clamp_min(floor).sqrt()
+        slope = 0.5 / root
+        below = eigenvalues < floor
+        if floor_mode == "tangent":
+            root = root + torch.where(below, (eigenvalues - floor) * slope, 0)
+        else:
+            slope = torch.where(below, 0, slope)
+        ctx.save_for_backward(vectors, slope)
+        ctx.mark_non_differentiable(eigenvalues)
+        return root.sum(), eigenvalues
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+        vectors, slope = ctx.saved_tensors
+        return (vectors * (gradient * slope)) @ vectors.t(), None, None
+
+
+def _warn_if_wide(count: int, d: int) -> None:
+    if count <= d:
+        warnings.warn(
+            f"{count} nodes cannot fill {d} dimensions: the correlation matrix has rank {max(count - 1, 0)} at most; "
+            "use a smaller output width.",
+            CollapseWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,1 @@
+"""Operations on whole graphs: sparse products, features, adjacency, moments."""

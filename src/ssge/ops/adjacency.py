@@ -1,0 +1,147 @@
+"""Adjacency: the normalised adjacency matrix with self-loops, from which edges can be dropped."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ssge.ops.sparse import Rows, SparseMatrix, row_of_entry, transposed
+
+Normalisation: TypeAlias = Literal["out-in", "in"]
+
+
+class Pattern(NamedTuple):
+    """Where the entries of the full matrix are; shared by all views of one graph.
+
+    Attributes
+    ----------
+    incoming
+        By target: whom each node hears. Values are the edge weights, self-loops count 1.
+    outgoing
+        The transpose, by source.
+    order
+        Which entry of ``incoming`` each entry of ``outgoing`` is.
+    loops
+        Which entries of ``incoming`` are self-loops, one a node.
+    weighted
+        Whether any edge weight differs from 1.
+    """
+
+    incoming: Rows
+    outgoing: Rows
+    order: Tensor
+    loops: Tensor
+    weighted: bool
+
+
+class Adjacency:
+    r"""Normalised adjacency matrix of a view; it knows ``A @ H``.
+
+    With A the weights of the kept edges (from source j to target i) and of the self-loops,
+
+    - ``out-in`` (default): ``A_ij / sqrt(in_i * out_j)``, in-degree of the target with out-degree of the source. The
+      released code of the SSGE paper has it so, through DGL.
+    - ``in``: ``A_ij / sqrt(in_i * in_j)``, in-degree on both ends, as PyTorch Geometric's ``gcn_norm``.
+
+    Both are the same on a symmetric graph and differ once edges were dropped independently in each direction.
+
+    Parameters
+    ----------
+    pattern
+        The entries of the full matrix.
+    normalisation
+        One of the two conventions above.
+    kept
+        Boolean mask over the entries of ``pattern.incoming``, or None for all. Dropping edges is a new mask, nothing else.
+    """
+
+    def __init__(self, pattern: Pattern, normalisation: Normalisation = "out-in", kept: Tensor | None = None) -> None:
+        self.pattern = pattern
+        self.normalisation = normalisation
+        self.kept = kept
+
+    @classmethod
+    def of(
+        cls,
+        edges: NDArray[np.int64],
+        num_nodes: int,
+        weights: NDArray[Any] | None = None,
+        normalisation: Normalisation = "out-in",
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+    ) -> Adjacency:
+        """Build the matrix of the edges (source, target) of a graph without self-loops."""
+        nodes = np.arange(num_nodes)
+        source, target = np.concatenate([edges, np.stack([nodes, nodes])], axis=1)
+        order = np.lexsort((source, target))
+        pointer = np.concatenate([[0], np.cumsum(np.bincount(target, minlength=num_nodes))])
+        value = np.ones(order.size) if weights is None else np.concatenate([weights, np.ones(num_nodes)])
+        incoming = Rows(
+            torch.from_numpy(pointer.astype(np.int32)).to(device),
+            torch.from_numpy(source[order].astype(np.int32)).to(device),
+            torch.from_numpy(value[order]).to(device, dtype),
+        )
+        loops = torch.from_numpy(np.flatnonzero(order >= edges.shape[1])).to(device)
+        pattern = Pattern(incoming, *transposed(incoming, num_nodes), loops, weights is not None)
+        return cls(pattern, normalisation)
+
+    @property
+    def num_entries(self) -> int:
+        """Number of entries of the full matrix: edges and self-loops."""
+        return self.pattern.incoming.index.numel()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the matrix lies."""
+        return self.pattern.incoming.value.device
+
+    def keep(self, kept: Tensor) -> Adjacency:
+        """Return the adjacency in which only these entries are left; self-loops always stay."""
+        kept = kept.index_fill(0, self.pattern.loops, True)
+        return Adjacency(self.pattern, self.normalisation, kept if self.kept is None else self.kept & kept)
+
+    @cached_property
+    def matrix(self) -> SparseMatrix:
+        """The normalised matrix and its transpose, made on first use."""
+        incoming, outgoing = self.pattern.incoming, self.pattern.outgoing
+        if self.kept is not None:
+            incoming = _select(incoming, self.kept, self.pattern.weighted)
+            outgoing = _select(outgoing, self.kept[self.pattern.order], self.pattern.weighted)
+        at_target = self._degree(incoming).rsqrt_()
+        at_source = at_target if self.normalisation == "in" else self._degree(outgoing).rsqrt_()
+        return SparseMatrix(
+            self._scaled(incoming, at_target, at_source), self._scaled(outgoing, at_source, at_target)
+        )
+
+    def _degree(self, rows: Rows) -> Tensor:
+        if not self.pattern.weighted:
+            return rows.pointer.diff().to(rows.value.dtype)
+        degree = torch.zeros(rows.pointer.numel() - 1, dtype=rows.value.dtype, device=rows.value.device)
+        return degree.index_add_(0, row_of_entry(rows.pointer), rows.value)
+
+    def _scaled(self, rows: Rows, at_row: Tensor, at_column: Tensor) -> Rows:
+        value = at_row.repeat_interleave(rows.pointer.diff().long(), output_size=rows.index.numel())
+        value *= at_column[rows.index]
+        if self.pattern.weighted:
+            value *= rows.value
+        return rows._replace(value=value)
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        return self.matrix @ dense
+
+    def block(self, start: int, stop: int, dense: Tensor) -> Tensor:
+        """Return rows ``start`` to ``stop`` of ``A @ dense``, without gradient."""
+        return torch.mm(self.matrix.block(start, stop), dense)
+
+
+def _select(rows: Rows, kept: Tensor, weighted: bool) -> Rows:
+    """Leave only some entries; the values of an unweighted pattern are all one, so any will do."""
+    before = torch.zeros(kept.numel() + 1, dtype=rows.pointer.dtype, device=kept.device)
+    torch.cumsum(kept, 0, out=before[1:])
+    index = rows.index[kept]
+    return Rows(before[rows.pointer], index, rows.value[kept] if weighted else rows.value[: index.numel()])

@@ -1,0 +1,85 @@
+"""A constant sparse matrix with its transpose at hand, and their product with a dense matrix.
+
+Written by hand because autograd through ``torch.sparse`` transposes a CSR matrix anew in every backward pass, and
+because gather/scatter, the usual way on graphs, costs an m x d tensor and about ten times the time on a CPU.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Rows(NamedTuple):
+    """Compressed sparse rows: entries ``pointer[i]`` to ``pointer[i + 1]`` belong to row i."""
+
+    pointer: Tensor
+    index: Tensor
+    value: Tensor
+
+
+def csr(rows: Rows, num_columns: int) -> Tensor:
+    """Return the torch CSR tensor over the same memory."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(
+            *rows, size=(rows.pointer.numel() - 1, num_columns), check_invariants=False, device=rows.value.device
+        )
+
+
+def transposed(rows: Rows, num_columns: int) -> tuple[Rows, Tensor]:
+    """Return the rows of the transpose, and which entry of ``rows`` each of its entries is."""
+    order = torch.argsort(rows.index, stable=True)
+    counts = torch.bincount(rows.index, minlength=num_columns)
+    pointer = torch.zeros(num_columns + 1, dtype=rows.pointer.dtype, device=counts.device)
+    torch.cumsum(counts, 0, out=pointer[1:])
+    return Rows(pointer, row_of_entry(rows.pointer)[order], rows.value[order]), order
+
+
+def row_of_entry(pointer: Tensor) -> Tensor:
+    """Return the row that each entry belongs to."""
+    rows = torch.arange(pointer.numel() - 1, dtype=pointer.dtype, device=pointer.device)
+    return rows.repeat_interleave(pointer.diff().long())
+
+
+class SparseMatrix:
+    """A constant sparse matrix A that knows ``A @ H`` and how a gradient flows back through it.
+
+    Parameters
+    ----------
+    rows
+        A, by rows.
+    columns
+        The transpose of A, by rows.
+    """
+
+    def __init__(self, rows: Rows, columns: Rows) -> None:
+        self.rows = rows
+        self.shape = (rows.pointer.numel() - 1, columns.pointer.numel() - 1)
+        self.forward = csr(rows, self.shape[1])
+        self.backward = csr(columns, self.shape[0])
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        product: Tensor = _Product.apply(dense, self.forward, self.backward)  # type: ignore[no-untyped-call]
+        return product
+
+    def block(self, start: int, stop: int) -> Tensor:
+        """Return rows ``start`` to ``stop`` as a CSR tensor over the same memory, for products without gradient."""
+        pointer = self.rows.pointer[start : stop + 1]
+        first, last = int(pointer[0]), int(pointer[-1])
+        part = Rows(pointer - pointer[0], self.rows.index[first:last], self.rows.value[first:last])
+        return csr(part, self.shape[1])
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, dense: Tensor, forward: Tensor, backward: Tensor) -> Tensor:
+        ctx.transpose = backward
+        return torch.mm(forward, dense)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+        return torch.mm(ctx.transpose, gradient), None, None

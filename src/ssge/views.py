@@ -1,0 +1,86 @@
+"""Views: a graph as an encoder takes it, and the random augmentations that make one view of another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import torch
+
+from ssge.errors import InputError
+from ssge.graph import Graph
+from ssge.ops.adjacency import Adjacency, Normalisation
+from ssge.ops.features import Features
+
+
+class View(NamedTuple):
+    """Features and adjacency over the same nodes; the clean graph is the view in which nothing was dropped."""
+
+    features: Features
+    adjacency: Adjacency
+
+    @classmethod
+    def of(
+        cls,
+        graph: Graph,
+        normalisation: Normalisation = "out-in",
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+    ) -> View:
+        """Bring a graph to a device as its own clean view."""
+        return cls(
+            Features.of(graph.features, device, dtype),
+            Adjacency.of(graph.edges, graph.num_nodes, graph.weights, normalisation, device, dtype),
+        )
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes, n."""
+        return int(self.features.shape[0])
+
+
+Augmentation: TypeAlias = Callable[[View, torch.Generator], View]
+
+
+class DropEdges:
+    """Drop each directed edge with probability ``rate``, independently; self-loops stay."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate = _checked_rate("edge_drop", rate)
+
+    def __call__(self, view: View, generator: torch.Generator) -> View:
+        if self.rate == 0:
+            return view
+        draw = torch.rand(view.adjacency.num_entries, generator=generator, device=view.adjacency.device)
+        return view._replace(adjacency=view.adjacency.keep(draw >= self.rate))
+
+
+class MaskFeatures:
+    """Set each feature column to zero with probability ``rate``, for all nodes alike."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate = _checked_rate("feature_mask", rate)
+
+    def __call__(self, view: View, generator: torch.Generator) -> View:
+        if self.rate == 0:
+            return view
+        draw = torch.rand(view.features.shape[1], generator=generator, device=view.features.device)
+        return view._replace(features=view.features.mask(draw >= self.rate))
+
+
+class Compose:
+    """Apply augmentations one after another."""
+
+    def __init__(self, *augmentations: Augmentation) -> None:
+        self.augmentations = augmentations
+
+    def __call__(self, view: View, generator: torch.Generator) -> View:
+        for augmentation in self.augmentations:
+            view = augmentation(view, generator)
+        return view
+
+
+def _checked_rate(name: str, rate: float) -> float:
+    if not 0 <= rate <= 1:
+        raise InputError(f"{name} must be a probability from 0 to 1; received {rate}.")
+    return rate
