@@ -1,0 +1,32 @@
+"""What an embedding is worth, judged from arrays alone: linear probe, clustering, and label-free geometry."""
+
+from ssge.evaluation.clustering import ClusterScore, cluster, kmeans_labels
+from ssge.evaluation.geometry import (
+    alignment,
+    effective_rank,
+    geometry,
+    spectrum,
+    uniformity,
+    wasserstein_to_gaussian,
+)
+from ssge.evaluation.probe import AdamProbe, LbfgsProbe, Probe, ProbeScore, linear_probe, linear_probes
+from ssge.evaluation.scores import mean_and_deviation
+
+__all__ = [
+    "AdamProbe",
+    "ClusterScore",
+    "LbfgsProbe",
+    "Probe",
+    "ProbeScore",
+    "alignment",
+    "cluster",
+    "effective_rank",
+    "geometry",
+    "kmeans_labels",
+    "linear_probe",
+    "linear_probes",
+    "mean_and_deviation",
+    "spectrum",
+    "uniformity",
+    "wasserstein_to_gaussian",
+]

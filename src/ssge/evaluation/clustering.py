@@ -1,0 +1,77 @@
+"""Clustering: how well k-means on the embedding finds the classes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ssge.errors import InputError
+from ssge.evaluation._arrays import checked_embedding, checked_labels, unit_rows
+from ssge.evaluation.scores import mean_and_deviation
+
+
+class ClusterScore(NamedTuple):
+    """Agreement of k-means with the classes: mean, deviation (n - 1) and single values over the seeds."""
+
+    nmi: float
+    ari: float
+    nmi_std: float
+    ari_std: float
+    nmi_per_seed: tuple[float, ...]
+    ari_per_seed: tuple[float, ...]
+
+
+def kmeans_labels(embedding: ArrayLike, k: int, seed: int = 0) -> NDArray[np.int64]:
+    """Assign each row to one of k clusters: k-means on rows of unit norm, best of 10 starts.
+
+    Rows of zeros stay zeros.
+    """
+    import torch
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    rows = unit_rows(checked_embedding(embedding))
+    if not 1 <= k <= rows.shape[0]:
+        raise InputError(
+            f"the number of clusters must be 1..{rows.shape[0]} (the number of rows); received {k}."
+        )
+    # scikit-learn's threads must not be more than torch's: two pools that fight cost a factor of ten.
+    with threadpool_limits(limits=torch.get_num_threads()):
+        found = KMeans(n_clusters=k, n_init=10, random_state=seed).fit_predict(rows)
+    return np.asarray(found, dtype=np.int64)
+
+
+def cluster(
+    embedding: ArrayLike, labels: ArrayLike, num_clusters: int | None = None, seeds: Iterable[int] = range(10)
+) -> ClusterScore:
+    """Compare k-means clusters with the classes by NMI (arithmetic mean of the entropies) and ARI.
+
+    Parameters
+    ----------
+    embedding
+        n x d matrix.
+    labels
+        One class index a row; k-means does not see them.
+    num_clusters
+        k; the number of classes if None.
+    seeds
+        One k-means (best of 10 starts) for each.
+    """
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+    array = checked_embedding(embedding)
+    y = checked_labels(labels, array.shape[0])
+    classes = np.unique(y)
+    if classes.size < 2:
+        raise InputError(f"labels must have at least 2 classes; received {classes.tolist()}.")
+    k = classes.size if num_clusters is None else num_clusters
+    found = [kmeans_labels(array, k, seed) for seed in seeds]
+    if not found:
+        raise InputError("seeds must hold at least one seed; received none.")
+    nmi = tuple(float(normalized_mutual_info_score(y, f)) for f in found)
+    ari = tuple(float(adjusted_rand_score(y, f)) for f in found)
+    (nmi_mean, nmi_std), (ari_mean, ari_std) = mean_and_deviation(nmi), mean_and_deviation(ari)
+    return ClusterScore(nmi_mean, ari_mean, nmi_std, ari_std, nmi, ari)

@@ -1,0 +1,139 @@
+"""Geometry: what can be said of an embedding without labels. NumPy and SciPy only, in float64."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ssge.errors import InputError
+from ssge.evaluation._arrays import Matrix, checked_embedding, deviations, unit_rows
+
+_BLOCK = 1024  # rows whose distances to all others are in memory at once
+
+
+def spectrum(embedding: ArrayLike) -> NDArray[np.float64]:
+    """Eigenvalues, in descending order, of the d x d correlation matrix R of the columns.
+
+    They sum to the number of columns that vary: a constant column has zeros in R, on the diagonal too.
+    Constant means a deviation within the rounding of the embedding's own precision. Cost O(n d^2 + d^3).
+    """
+    array = checked_embedding(embedding)
+    deviation = deviations(array)
+    columns = np.asarray(array, dtype=np.float64) - array.mean(axis=0, dtype=np.float64)
+    columns /= np.where(deviation > 0, deviation, np.inf)
+    eigenvalues = np.linalg.eigvalsh(columns.T @ columns / array.shape[0])
+    return np.maximum(eigenvalues[::-1], 0)
+
+
+def effective_rank(embedding: ArrayLike) -> float:
+    """Exponential of the entropy of the normalised eigenvalues: between 1 (one direction) and d (white).
+
+    Takes an embedding or the 1-d array that `spectrum` made of it; 0 if every column is constant.
+    """
+    eigenvalues = _eigenvalues(embedding)
+    share = eigenvalues[eigenvalues > 0]
+    if share.size == 0:
+        return 0.0
+    share = share / share.sum()
+    return math.exp(-float(share @ np.log(share)))
+
+
+def wasserstein_to_gaussian(embedding: ArrayLike) -> float:
+    """Squared 2-Wasserstein distance 2d - 2 tr(R^(1/2)) of the standardised columns from N(0, I).
+
+    R is their correlation matrix. Between 0 (uncorrelated) and 2d - 2 sqrt(d) (one direction); a constant
+    column counts fully, as 2. Takes an embedding or the 1-d array that `spectrum` made of it.
+    """
+    eigenvalues = _eigenvalues(embedding)
+    return max(0.0, 2 * eigenvalues.size - 2 * float(np.sqrt(eigenvalues).sum()))
+
+
+def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
+    """Mean over rows of |x - y|^2, where x and y are a node's rows of z1 and z2 divided by their norms.
+
+    0 where the two agree in direction, 2 where they are orthogonal, 4 where they are opposite.
+    """
+    x, y = _unit_rows(z1, "z1"), _unit_rows(z2, "z2")
+    if x.shape != y.shape:
+        raise InputError(f"z1 and z2 must have the same shape; received {x.shape} and {y.shape}.")
+    return float(np.square(x - y).sum(axis=1).mean())
+
+
+def uniformity(z: ArrayLike, t: float = 2.0, max_rows: int = 4096, seed: int = 0) -> float:
+    """Logarithm of the mean over pairs of distinct rows of exp(-t |x - y|^2), rows divided by their norms.
+
+    0 if all rows point the same way, lower the more evenly they spread over the sphere.
+
+    Parameters
+    ----------
+    z
+        n x d matrix, n >= 2.
+    t
+        Sharpness of the kernel.
+    max_rows
+        Up to so many rows all pairs are taken, O(n^2 d); of more rows, all pairs among ``max_rows`` rows
+        drawn without replacement, which leaves the mean inside the logarithm unbiased.
+    seed
+        Of that draw.
+    """
+    from scipy.special import logsumexp
+
+    if not t > 0:
+        raise InputError(f"t must be positive; received {t}.")
+    if max_rows < 2:
+        raise InputError(f"max_rows must be at least 2; received {max_rows}.")
+    rows = _unit_rows(z, "z")
+    if rows.shape[0] > max_rows:
+        rows = rows[np.random.default_rng(seed).choice(rows.shape[0], max_rows, replace=False)]
+    n = rows.shape[0]
+    if n < 2:
+        raise InputError("z must have at least 2 rows; received 1.")
+    norm = np.square(rows).sum(axis=1)  # 1, or 0 for a row of zeros
+    logarithms = []
+    for start in range(0, n, _BLOCK):
+        block = rows[start : start + _BLOCK]
+        squared = norm[start : start + _BLOCK, None] + norm[start:] - 2 * (block @ rows[start:].T)
+        np.maximum(squared, 0, out=squared)
+        squared[np.tril_indices(block.shape[0])] = np.inf  # each pair once, no row with itself
+        logarithms.append(logsumexp(-t * squared))
+    return float(logsumexp(logarithms) - math.log(n * (n - 1) / 2))
+
+
+def geometry(embedding: ArrayLike) -> dict[str, float]:
+    """Collect the label-free numbers of one embedding.
+
+    Returns
+    -------
+    dict
+        ``effective_rank``, ``uniformity``, ``wasserstein`` (see `wasserstein_to_gaussian`), ``mean_norm`` of
+        the rows, ``mean_deviation`` and ``deviation_spread`` (mean and standard deviation of the columns'
+        standard deviations) and ``collapsed_columns`` (how many are constant).
+    """
+    array = checked_embedding(embedding)
+    eigenvalues = spectrum(array)
+    deviation = deviations(array)
+    return {
+        "effective_rank": effective_rank(eigenvalues),
+        "uniformity": uniformity(array),
+        "wasserstein": wasserstein_to_gaussian(eigenvalues),
+        "mean_norm": float(np.linalg.norm(array.astype(np.float64), axis=1).mean()),
+        "mean_deviation": float(deviation.mean()),
+        "deviation_spread": float(deviation.std()),
+        "collapsed_columns": float((deviation == 0).sum()),
+    }
+
+
+def _eigenvalues(embedding: ArrayLike) -> NDArray[np.float64]:
+    array = np.asarray(embedding)
+    if array.ndim != 1:
+        return spectrum(array)
+    eigenvalues: NDArray[np.float64] = checked_embedding(array[None], "eigenvalues")[0].astype(np.float64)
+    if eigenvalues.min() < 0:
+        raise InputError(f"eigenvalues must not be negative; received {eigenvalues.min()}.")
+    return eigenvalues
+
+
+def _unit_rows(z: ArrayLike, name: str) -> Matrix:
+    return unit_rows(checked_embedding(z, name).astype(np.float64))

@@ -1,0 +1,288 @@
+"""Linear probe: how well a linear classifier on the frozen embedding tells the classes apart.
+
+Both probes are a *path* of linear classifiers, over the strength of the penalty or over the steps of
+training. One function walks the path: validation decides, the first best wins; test is read once, after it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+
+from ssge.errors import InputError
+from ssge.evaluation._arrays import Matrix, checked_embedding, checked_labels, checked_split, deviations
+from ssge.graph import Split
+
+Candidates: TypeAlias = "Iterator[tuple[float, NDArray[Any]]]"
+
+
+class LbfgsProbe(BaseModel):
+    """Multinomial logistic regression, solved to convergence, its penalty chosen on the validation nodes.
+
+    Minimises, over W (k x d) and an unpenalised bias b, with n training nodes,
+
+        (1/n) sum_i CE(W x_i + b, y_i) + |W|^2 / (2 C n),
+
+    so ``C`` is that of scikit-learn. The embedding is centred (the bias makes that immaterial to the optimum)
+    and divided by one number, the root mean square of its column deviations over all nodes; hence neither a
+    shift nor a rescaling of the embedding changes the score. Columns are not standardised one by one: their
+    relative scale is part of what the encoder learned.
+
+    Parameters
+    ----------
+    grid
+        The values of C that are tried, by default the powers of 4 from 2^-12 to 2^8. Each is solved from the
+        solution of the next smaller one.
+    max_iter
+        Iterations allowed for each C.
+    tolerance
+        Largest entry of the gradient at which a solution counts as found.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    kind: Literal["lbfgs"] = "lbfgs"
+    grid: tuple[PositiveFloat, ...] = Field(default=tuple(4.0**i for i in range(-6, 5)), min_length=1)
+    max_iter: PositiveInt = 500
+    tolerance: PositiveFloat = 1e-4
+
+
+class AdamProbe(BaseModel):
+    """The probe of the released SSGE code: one linear layer, full-batch Adam, early stopping on validation.
+
+    Weights start Xavier-uniform, the bias at zero; the L2 ``weight_decay`` is added to the gradient, of the
+    bias too, as in ``torch.optim.Adam``. The embedding is taken as it is, so its scale matters.
+
+    Parameters
+    ----------
+    learning_rate, weight_decay
+        Of Adam. Released are 1e-2 and, by dataset, 1e-4 (Cora and most), 1e-2 (CiteSeer), 0 (PubMed).
+    steps
+        How long it trains.
+    every
+        The validation nodes are looked at after every so many steps.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    kind: Literal["adam"] = "adam"
+    learning_rate: PositiveFloat = 1e-2
+    weight_decay: float = Field(default=1e-4, ge=0)
+    steps: PositiveInt = 3000
+    every: PositiveInt = 20
+
+    @model_validator(mode="after")
+    def _looks_at_least_once(self) -> AdamProbe:
+        if self.every > self.steps:
+            raise ValueError(f"every must be at most steps ({self.steps}); received {self.every}")
+        return self
+
+
+Probe: TypeAlias = Annotated[LbfgsProbe | AdamProbe, Field(discriminator="kind")]
+
+
+class ProbeScore(NamedTuple):
+    """Fractions of test and validation nodes classified rightly, and what validation chose (C or step)."""
+
+    accuracy: float
+    valid_accuracy: float
+    chosen: dict[str, float]
+
+
+def linear_probe(
+    embedding: ArrayLike, labels: ArrayLike, split: Split, probe: LbfgsProbe | AdamProbe, seed: int = 0
+) -> ProbeScore:
+    """Train a linear classifier on the training rows, choose on the validation rows, score on the test rows.
+
+    Parameters
+    ----------
+    embedding
+        n x d matrix; float32 and float64 are kept by `AdamProbe`, `LbfgsProbe` computes in float64.
+    labels
+        One class index a row. The classes known to the probe are those of the training rows.
+    split
+        Disjoint training, validation and test rows.
+    probe
+        Which probe, and its settings.
+    seed
+        Of the initial weights of `AdamProbe`; `LbfgsProbe` has nothing random.
+    """
+    return linear_probes(embedding, labels, [split], probe, [seed])[0]
+
+
+def linear_probes(
+    embedding: ArrayLike,
+    labels: ArrayLike,
+    splits: Sequence[Split],
+    probe: LbfgsProbe | AdamProbe,
+    seeds: Sequence[int],
+) -> list[ProbeScore]:
+    """Score several pairs of split and seed; equal up to rounding to `linear_probe` on each, but faster.
+
+    Pairs that name the same split object are trained as one, with wider matrix products.
+    """
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    if len(splits) != len(seeds) or not splits:
+        raise InputError(
+            f"splits and seeds must be equally many, at least 1; received {len(splits)} and {len(seeds)}."
+        )
+    X = checked_embedding(embedding)
+    y = checked_labels(labels, X.shape[0])
+    shift, scale = _shift_and_scale(X) if isinstance(probe, LbfgsProbe) else (0.0, 1.0)
+
+    def rows(index: NDArray[np.int64]) -> Matrix:
+        """Make the inputs of the classifier; the column of ones carries the bias."""
+        part = (X[index] - shift) / scale
+        return np.hstack([part, np.ones((part.shape[0], 1), part.dtype)])
+
+    scores: dict[int, ProbeScore] = {}
+    # NumPy's threads must not be more than torch's: two pools that fight for cores cost a factor of ten.
+    with threadpool_limits(limits=torch.get_num_threads()):
+        for key in dict.fromkeys(map(id, splits)):
+            members = [i for i, split in enumerate(splits) if id(split) == key]
+            split = checked_split(splits[members[0]], X.shape[0])
+            scores.update(
+                zip(members, _scores(rows, y, split, probe, [seeds[i] for i in members]), strict=True)
+            )
+    return [scores[i] for i in range(len(splits))]
+
+
+def _scores(
+    rows: Callable[[NDArray[np.int64]], Matrix],
+    labels: NDArray[np.int64],
+    split: Split,
+    probe: LbfgsProbe | AdamProbe,
+    seeds: Sequence[int],
+) -> list[ProbeScore]:
+    """Score one split with each seed."""
+    # Even how many classes there are is learned from training nodes only.
+    classes, targets = np.unique(labels[split.train], return_inverse=True)
+    if classes.size < 2:
+        raise InputError(f"labels must have at least 2 classes in split.train; received {classes.tolist()}.")
+    inputs = rows(split.train)
+    if isinstance(probe, LbfgsProbe):
+        path, setting = lbfgs_path(inputs, targets, probe), "C"
+    else:
+        start = initial_weights(classes.size, inputs, seeds)
+        path, setting = adam_path(inputs, targets, start, probe), "step"
+    valid_accuracy, chosen, weights = _best_on_path(path, rows(split.valid), classes, labels[split.valid])
+    accuracy = _accuracy(weights, rows(split.test), classes, labels[split.test])
+    found = [
+        ProbeScore(float(test), float(valid), {setting: choice})
+        for test, valid, choice in zip(accuracy, valid_accuracy, chosen, strict=True)
+    ]
+    return found if len(found) == len(seeds) else found * len(seeds)  # L-BFGS: one head serves all seeds
+
+
+def lbfgs_path(inputs: Matrix, targets: NDArray[np.int64], probe: LbfgsProbe) -> Candidates:
+    """Yield (C, weights 1 x k x (d+1)) for rising C; the last column is the bias."""
+    from scipy.optimize import minimize
+
+    n, width = inputs.shape
+    k = int(targets.max()) + 1
+    transposed = np.ascontiguousarray(inputs.T)
+    weights = np.zeros(k * width)
+    for C in sorted(probe.grid):
+        penalty = np.full(width, 1 / (C * n))
+        penalty[-1] = 0
+
+        def objective(flat: NDArray[Any], penalty: NDArray[Any] = penalty) -> tuple[float, NDArray[Any]]:
+            W = flat.reshape(1, k, width)
+            loss, gradient = _cross_entropy(W, inputs, transposed, targets)
+            shrinkage = penalty * W
+            return float(loss[0] + (shrinkage * W).sum() / 2), (gradient + shrinkage).ravel()
+
+        options = {
+            "maxiter": probe.max_iter,
+            "maxfun": 2 * probe.max_iter,
+            "gtol": probe.tolerance,
+            "ftol": 0.0,
+        }
+        weights = minimize(objective, weights, jac=True, method="L-BFGS-B", options=options).x
+        yield C, weights.reshape(1, k, width)
+
+
+def initial_weights(k: int, inputs: Matrix, seeds: Sequence[int]) -> Matrix:
+    """Xavier-uniform weights and zero biases, one head (k x (d+1)) a seed."""
+    import torch
+
+    d = inputs.shape[1] - 1
+    weights = np.zeros((len(seeds), k, d + 1), inputs.dtype)
+    for head, seed in enumerate(seeds):
+        layer = torch.empty(k, d, dtype=torch.float64 if inputs.dtype == np.float64 else torch.float32)
+        torch.nn.init.xavier_uniform_(layer, generator=torch.Generator().manual_seed(seed))
+        weights[head, :, :d] = layer.numpy()
+    return weights
+
+
+def adam_path(inputs: Matrix, targets: NDArray[np.int64], start: Matrix, probe: AdamProbe) -> Candidates:
+    """Yield (step, weights heads x k x (d+1)) after every `every` steps of Adam, all heads at once."""
+    beta1, beta2, epsilon = 0.9, 0.999, 1e-8  # torch's defaults, as released
+    transposed = np.ascontiguousarray(inputs.T)
+    weights, mean, square = start, np.zeros_like(start), np.zeros_like(start)
+    for step in range(1, probe.steps + 1):
+        _, gradient = _cross_entropy(weights, inputs, transposed, targets)
+        gradient += probe.weight_decay * weights
+        mean += (1 - beta1) * (gradient - mean)
+        square *= beta2
+        square += (1 - beta2) * gradient**2
+        root = np.sqrt(square) / math.sqrt(1 - beta2**step) + epsilon
+        weights = weights - probe.learning_rate / (1 - beta1**step) * mean / root
+        if step % probe.every == 0:
+            yield step, weights
+
+
+def _cross_entropy(
+    weights: Matrix, inputs: Matrix, transposed: Matrix, targets: NDArray[np.int64]
+) -> tuple[Matrix, Matrix]:
+    """Mean cross entropy of each head, and its gradient: two matrix products, classes first (faster)."""
+    heads, k, width = weights.shape
+    n = inputs.shape[0]
+    scores = (weights.reshape(heads * k, width) @ transposed).reshape(heads, k, n)
+    scores -= scores.max(axis=1, keepdims=True)
+    own = np.arange(n)
+    loss = -scores[:, targets, own].mean(axis=1)
+    np.exp(scores, out=scores)
+    total = scores.sum(axis=1, keepdims=True)
+    loss += np.log(total).mean(axis=(1, 2))
+    scores /= total
+    scores[:, targets, own] -= 1
+    scores /= n
+    return loss, (scores.reshape(heads * k, n) @ inputs).reshape(heads, k, width)
+
+
+def _best_on_path(
+    path: Candidates, inputs: Matrix, classes: NDArray[np.int64], labels: NDArray[np.int64]
+) -> tuple[Matrix, list[float], Matrix]:
+    """Return each head's best validation accuracy, the first setting that has it, and its weights."""
+    setting, weights = next(path)
+    best, chosen, kept = _accuracy(weights, inputs, classes, labels), [setting] * len(weights), weights.copy()
+    for setting, weights in path:
+        accuracy = _accuracy(weights, inputs, classes, labels)
+        for head in np.flatnonzero(accuracy > best):
+            best[head], chosen[head], kept[head] = accuracy[head], setting, weights[head]
+    return best, chosen, kept
+
+
+def _accuracy(
+    weights: Matrix, inputs: Matrix, classes: NDArray[np.int64], labels: NDArray[np.int64]
+) -> Matrix:
+    """Fraction of rows that each head classifies rightly; a class unseen in training is never right."""
+    heads, k, width = weights.shape
+    scores = (inputs @ weights.reshape(heads * k, width).T).reshape(-1, heads, k)
+    right = classes[scores.argmax(axis=2)] == labels[:, None]
+    return np.asarray(right.mean(axis=0))
+
+
+def _shift_and_scale(embedding: Matrix) -> tuple[NDArray[np.float64], float]:
+    """Column means, and the root mean square of the column deviations (1 if the embedding is constant)."""
+    # What rounding leaves of a constant embedding counts as 0: it must not be blown up to unit size.
+    scale = math.sqrt(np.square(deviations(embedding)).mean())
+    return embedding.mean(axis=0, dtype=np.float64), scale if scale > 0 else 1.0

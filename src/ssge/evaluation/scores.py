@@ -1,0 +1,25 @@
+"""One number and its spread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ssge.errors import InputError
+
+
+class MeanAndDeviation(NamedTuple):
+    """Mean and sample standard deviation of repeated scores."""
+
+    mean: float
+    deviation: float
+
+
+def mean_and_deviation(values: Sequence[float]) -> MeanAndDeviation:
+    """Mean and standard deviation (n - 1 in the denominator; 0 for a single value) of repeated scores."""
+    if len(values) == 0:
+        raise InputError("values must hold at least one score; received none.")
+    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    return MeanAndDeviation(float(np.mean(values)), deviation)

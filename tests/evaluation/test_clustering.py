@@ -1,0 +1,86 @@
+"""K-means scores on planted clusters and against scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+from ssge.errors import InputError
+from ssge.evaluation import cluster, kmeans_labels
+
+
+def planted(spread, n=200, d=8, k=4, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, k, n)
+    return 5 * np.eye(k, d)[y] + spread * rng.normal(size=(n, d)), y
+
+
+def test_planted_clusters_are_found():
+    X, y = planted(0.1)
+    score = cluster(X, y, seeds=range(3))
+    assert score.nmi == pytest.approx(1.0)
+    assert score.ari == pytest.approx(1.0)
+    assert score.nmi_std == score.ari_std == 0.0
+
+
+def test_scores_are_those_of_scikit_learn_on_unit_rows():
+    X, y = planted(4.0)
+    score = cluster(X, y, seeds=[3, 4, 5])
+    rows = X / np.linalg.norm(X, axis=1, keepdims=True)
+    found = [KMeans(4, n_init=10, random_state=seed).fit(rows).labels_ for seed in (3, 4, 5)]
+    nmi = [normalized_mutual_info_score(y, f, average_method="arithmetic") for f in found]
+    ari = [adjusted_rand_score(y, f) for f in found]
+    assert 0.05 < score.nmi < 0.95
+    assert score.nmi_per_seed == pytest.approx(nmi)
+    assert score.ari_per_seed == pytest.approx(ari)
+    assert score.nmi == pytest.approx(np.mean(nmi))
+    assert score.ari == pytest.approx(np.mean(ari))
+    assert score.nmi_std == pytest.approx(np.std(nmi, ddof=1))
+    assert score.ari_std == pytest.approx(np.std(ari, ddof=1))
+
+
+def test_the_length_of_a_row_does_not_matter():
+    X, _ = planted(4.0)
+    factors = 2.0 ** np.random.default_rng(1).integers(-40, 40, size=(len(X), 1))
+    for dtype in (np.float32, np.float64):
+        Z = X.astype(dtype)
+        assert np.array_equal(kmeans_labels(Z, 4, 0), kmeans_labels(Z * factors.astype(dtype), 4, 0))
+
+
+def test_very_small_float32_rows_keep_their_direction():
+    X, y = planted(0.1)
+    assert cluster((X * 1e-30).astype(np.float32), y, seeds=[0]).nmi == pytest.approx(1.0)
+
+
+def test_rows_of_zeros_are_a_place_of_their_own():
+    X, y = planted(0.1, k=2)
+    X[y == 1] = 0
+    assert cluster(X, y, seeds=[0]).nmi == pytest.approx(1.0)
+
+
+def test_number_of_clusters_and_seeds():
+    X, y = planted(4.0)
+    assert set(kmeans_labels(X, 6, 0)) == set(range(6))
+    assert np.array_equal(kmeans_labels(X, 6, 0), kmeans_labels(X, 6, 0))
+    merged = y // 2
+    assert cluster(X, merged, num_clusters=4, seeds=[0]) != cluster(X, merged, seeds=[0])
+    assert cluster(X, merged, num_clusters=2, seeds=[0]) == cluster(X, merged, seeds=[0])
+    assert len(cluster(X, merged).nmi_per_seed) == 10
+
+
+def test_unusable_input_is_named():
+    X, y = planted(1.0)
+    broken = X.copy()
+    broken[0, 0] = np.inf
+    for message, arguments in {
+        "row 0, column 0 is inf": (broken, y),
+        "one class for each row": (X, y[1:]),
+        "at least 2 classes": (X, np.zeros_like(y)),
+        "number of clusters must be 1..200": (X, y, 201),
+        "number of clusters must be 1..200 .*received 0": (X, y, 0),
+        "seeds must hold": (X, y, None, []),
+    }.items():
+        with pytest.raises(InputError, match=message):
+            cluster(*arguments)
