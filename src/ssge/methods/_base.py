@@ -1,0 +1,109 @@
+"""What every method is: facts, a configuration, and four functions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor, nn
+
+from ssge.errors import InputError
+from ssge.graph import Graph, GraphInfo
+from ssge.objectives import Losses
+from ssge.registry import Registry
+from ssge.views import View
+
+METHODS: Registry[type[Method]] = Registry("method")
+
+
+class MethodConfig(BaseModel):
+    """Settings that every trained method has."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    epochs: int = Field(100, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
+    learning_rate: float = Field(1e-3, gt=0, description="Adam's learning rate.")
+    weight_decay: float = Field(1e-5, ge=0, description="L2 penalty added to the gradient, as Adam has it.")
+
+
+class Method(nn.Module, ABC):
+    """A way to learn embeddings, built from its configuration and the sizes of a graph.
+
+    Subclasses give the class facts, build their parts in ``__init__``, and write `forward`; the rest has defaults.
+    Training goes through `forward` because distributed training synchronises only what goes through it.
+
+    Attributes
+    ----------
+    name, title
+        Identifier for commands and files, and the name as papers print it.
+    family, inputs
+        As in the tables of the paper: for example ``non-contrastive``, ``A, X``.
+    reference
+        Where the method was published.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    family: ClassVar[str]
+    inputs: ClassVar[str]
+    reference: ClassVar[str]
+    Config: ClassVar[type[MethodConfig]]
+
+    encoder: nn.Module
+    scale: Tensor
+
+    def __init__(self, config: MethodConfig, info: GraphInfo) -> None:
+        super().__init__()
+        self.config = config
+        self.info = info
+        self.register_buffer("scale", torch.ones(()))
+
+    @property
+    def weight(self) -> Tensor:
+        """Any parameter: it tells device and dtype."""
+        return next(self.parameters())
+
+    def prepare(self, graph: Graph) -> View:
+        """Bring a graph to the method's device, once before training or embedding."""
+        if graph.num_features != self.info.num_features:
+            raise InputError(
+                f"{graph.name} has {graph.num_features} features, the model was built for {self.info.num_features}."
+            )
+        return View.of(graph, device=self.weight.device, dtype=self.weight.dtype)
+
+    @abstractmethod
+    def forward(self, view: View, generator: torch.Generator) -> Losses:
+        """Return the losses of one training step on the clean view of a graph."""
+
+    def after_step(self, progress: float) -> None:
+        """Do what follows the optimiser's step, for example a moving average; ``progress`` goes from 0 to 1."""
+
+    def encode(self, view: View, chunk: int) -> Tensor:
+        """Return the encoder's raw output on a view, n x d, in chunks of nodes."""
+        output: Tensor = self.encoder.embed(view, chunk)  # type: ignore[operator]
+        return output
+
+    @torch.no_grad()
+    def calibrate(self, graph: Graph) -> None:
+        """Choose the one factor that gives the embeddings of ``graph`` unit root mean square."""
+        self.eval()
+        size = self.encode(self.prepare(graph), _chunk(graph)).square().mean().sqrt()
+        self.scale.copy_(torch.where(size > 0, 1 / size, 1.0))
+
+    @torch.no_grad()
+    def embed(self, graph: Graph, chunk: int | None = None) -> Tensor:
+        """Return the embeddings of a graph with the same features, n x d.
+
+        They are the encoder's output on the clean graph times one number, `scale`, fixed after training. The output
+        itself is tiny (about 0.005), which misleads whatever assumes unit scale (a classifier's default penalty, a
+        tolerance); one factor repairs that and changes no angle, ratio of distances or neighbour.
+        """
+        self.eval()
+        return self.encode(self.prepare(graph), chunk or _chunk(graph)) * self.scale
+
+
+def _chunk(graph: Graph) -> int:
+    """Return how many nodes to encode at once: all of a small graph, a bounded block of a large one."""
+    return min(graph.num_nodes, 1 << 16)

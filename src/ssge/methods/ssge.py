@@ -1,0 +1,68 @@
+"""SSGE: alignment of two views and a Gaussian target; no negatives, no projector, no moving average."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import Field
+
+from ssge.graph import Graph, GraphInfo
+from ssge.methods._base import METHODS, Method, MethodConfig
+from ssge.nn.encoders import ENCODERS
+from ssge.objectives import Losses
+from ssge.objectives.gaussian import EIGENVALUE_FLOOR, gaussian
+from ssge.views import Compose, DropEdges, MaskFeatures, View
+
+
+class SSGEConfig(MethodConfig):
+    """Settings of SSGE; the names in brackets are the paper's."""
+
+    edge_drop: float = Field(0.3, ge=0, le=1, description="Probability of dropping an edge of a view [p_d].")
+    feature_mask: float = Field(0.1, ge=0, le=1, description="Probability of masking a feature column of a view [p_m].")
+    uniformity_weight: float = Field(0.1, ge=0, description="Weight of the uniformity term [lambda].")
+    alignment_weight: float = Field(1.0, ge=0, description="Weight of the alignment term; 0 for the ablation.")
+    widths: tuple[int, ...] = Field((256, 256), min_length=1, description="Width of each layer, the embedding last.")
+    encoder: Literal["gcn", "mlp"] = Field("gcn", description="gcn, or mlp: features alone, with batch normalisation.")
+    activation: Literal["elu", "relu", "none"] = Field("elu", description="Activation between layers.")
+    normalisation: Literal["out-in", "in"] = Field("out-in", description="Degrees in the GCN normalisation.")
+    eigenvalue_floor: float = Field(EIGENVALUE_FLOOR, gt=0, description="Where the root of an eigenvalue is cut off.")
+    floor_mode: Literal["tangent", "clamp"] = Field(
+        "tangent", description="Below the floor: follow the tangent, or clamp as the released code does."
+    )
+
+
+@METHODS.register("ssge")
+class SSGE(Method):
+    """Self-supervised Gaussian embedding of graphs; the formula stands at `ssge.objectives.gaussian`.
+
+    Random: the initial weights, the dropped edges and the masked columns of each view. Cost of a step, for m edges and
+    width d: two passes of the encoder, O(n d^2) for the moments and O(d^3) for two eigendecompositions.
+    """
+
+    name: ClassVar[str] = "ssge"
+    title: ClassVar[str] = "SSGE"
+    family: ClassVar[str] = "non-contrastive"
+    inputs: ClassVar[str] = "A, X"
+    reference: ClassVar[str] = "Liu et al., Negative-Free Self-Supervised Gaussian Embedding of Graphs, 2024"
+    Config: ClassVar[type[MethodConfig]] = SSGEConfig
+
+    config: SSGEConfig
+
+    def __init__(self, config: SSGEConfig, info: GraphInfo, generator: torch.Generator) -> None:
+        super().__init__(config, info)
+        widths = (info.num_features, *config.widths)
+        self.encoder = ENCODERS[config.encoder](widths, config.activation, generator)
+        self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
+
+    def prepare(self, graph: Graph) -> View:
+        """Bring a graph to the method's device, normalised by the configured convention."""
+        view = super().prepare(graph)
+        view.adjacency.normalisation = self.config.normalisation
+        return view
+
+    def forward(self, view: View, generator: torch.Generator) -> Losses:
+        """Return alignment + lambda * uniformity of two augmented views."""
+        z1, z2 = (self.encoder(self.augment(view, generator)) for _ in range(2))
+        c = self.config
+        return gaussian(z1, z2, c.uniformity_weight, c.alignment_weight, c.eigenvalue_floor, c.floor_mode)

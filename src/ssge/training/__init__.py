@@ -1,0 +1,1 @@
+"""Training: the one loop, what it saves, and what it shows."""

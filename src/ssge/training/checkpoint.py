@@ -1,0 +1,148 @@
+"""Models and checkpoints as safetensors files: tensors plus JSON, no pickle."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from ssge.errors import InputError
+from ssge.files import atomic
+from ssge.graph import GraphInfo
+from ssge.methods import METHODS, Method
+
+
+def save_model(path: Path, method: Method, **facts: Any) -> None:
+    """Write a method with all that is needed to build it again, and any further JSON facts."""
+    with atomic(path) as temporary:
+        save_file(_contiguous(method.state_dict()), temporary, {"ssge": json.dumps(_description(method) | facts)})
+
+
+def load_model(path: Path, device: torch.device | str = "cpu") -> tuple[Method, dict[str, Any]]:
+    """Read a method that `save_model` wrote, and its facts."""
+    tensors, facts = _read(path)
+    if not {"method", "config", "info"} <= facts.keys():
+        raise InputError(f"{path} is not a model of ssge: its header names no method.")
+    method = build(facts["method"], facts["config"], GraphInfo(**facts["info"]), dtype=_dtype(tensors))
+    try:
+        method.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise InputError(f"{path} does not fit the method it names: {str(error).splitlines()[-1].strip()}") from None
+    return method.to(device), facts
+
+
+def build(
+    name: str,
+    config: dict[str, Any],
+    info: GraphInfo,
+    seed: int = 0,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str = "cpu",
+) -> Method:
+    """Build a method by name; the seed decides its initial weights, which are the same on every device."""
+    cls = METHODS[name]
+    generator = torch.Generator().manual_seed(seed)
+    method: Method = cls(cls.Config(**config), info, generator)  # type: ignore[call-arg]
+    return method.to(device, dtype)
+
+
+class Progress(NamedTuple):
+    """Where a training stood: epochs done, and their history."""
+
+    epochs: int
+    history: list[dict[str, float]]
+
+
+class Checkpoint:
+    """One file that holds a training in the middle: weights, Adam's state, random state, history.
+
+    Parameters
+    ----------
+    path
+        The file; written atomically, so a killed run leaves the previous one whole.
+    every
+        Save after so many epochs; 0 saves only when training is stopped.
+    """
+
+    def __init__(self, path: Path, every: int = 10) -> None:
+        if every < 0:
+            raise InputError(f"checkpoint_every must be 0 or more; received {every}.")
+        self.path = path
+        self.every = every
+
+    def save(
+        self,
+        method: Method,
+        optimiser: torch.optim.Optimizer,
+        generator: torch.Generator,
+        seed: int,
+        history: list[dict[str, float]],
+    ) -> None:
+        """Write the state after the last epoch in ``history``."""
+        tensors = {f"method.{key}": value for key, value in method.state_dict().items()}
+        for index, state in optimiser.state_dict()["state"].items():
+            tensors |= {f"optimiser.{index}.{key}": value for key, value in state.items()}
+        tensors["generator"] = generator.get_state()
+        facts = _description(method) | {"seed": seed, "threads": torch.get_num_threads(), "history": history}
+        with atomic(self.path) as temporary:
+            save_file(_contiguous(tensors), temporary, {"ssge": json.dumps(facts)})
+
+    def load(
+        self, method: Method, optimiser: torch.optim.Optimizer, generator: torch.Generator, seed: int
+    ) -> Progress:
+        """Restore what `save` wrote into a freshly built training of the same configuration."""
+        tensors, facts = _read(self.path)
+        expected = _description(method) | {"seed": seed}
+        for key, value in expected.items():
+            if facts.get(key) != value:
+                raise InputError(f"{self.path} is of another run: its {key} is {facts.get(key)}, this run's is {value}.")
+        method.load_state_dict(_below(tensors, "method."))
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in _below(tensors, "optimiser.").items():
+            index, key = name.split(".", 1)
+            state.setdefault(int(index), {})[key] = tensor
+        optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+        generator.set_state(tensors["generator"])
+        return Progress(len(facts["history"]), facts["history"])
+
+    def remove(self) -> None:
+        """Delete the file: the run is complete and the model is saved."""
+        self.path.unlink(missing_ok=True)
+
+
+def _description(method: Method) -> dict[str, Any]:
+    return {
+        "method": method.name,
+        "config": json.loads(method.config.model_dump_json()),
+        "info": method.info._asdict(),
+    }
+
+
+def _contiguous(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {key: value.detach().contiguous() for key, value in tensors.items()}
+
+
+def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
+
+
+def _dtype(tensors: dict[str, Tensor]) -> torch.dtype:
+    return next((t.dtype for t in tensors.values() if t.is_floating_point()), torch.float32)
+
+
+def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    if not path.is_file():
+        raise InputError(f"No such file: {path}.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a mapping
+        facts = json.loads(header["ssge"])
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as a safetensors file of ssge: {error}.") from None
+    return tensors, facts

@@ -1,0 +1,147 @@
+"""The contract of every method in the catalogue; a new method is covered by being registered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from conftest import random_graph
+
+from ssge.errors import InputError
+from ssge.graph import Graph
+from ssge.methods import METHODS, Method
+from ssge.training.checkpoint import Checkpoint, build, load_model, save_model
+from ssge.training.trainer import train
+
+GRAPH = random_graph(n=80, p=12, m=300)
+SMALL: dict[str, Any] = {"epochs": 4}
+WIDTHS = {"widths": (10, 6)}
+
+
+def variants() -> list[Any]:
+    """Every method with small settings, and its other encoders."""
+    found = []
+    for name in METHODS:
+        fields = METHODS[name].Config.model_fields
+        config = SMALL | ({k: v for k, v in WIDTHS.items() if k in fields})
+        found.append(pytest.param(name, config, id=name))
+        if "encoder" in fields:
+            found.append(pytest.param(name, config | {"encoder": "mlp"}, id=f"{name}-mlp"))
+    return found
+
+
+every_method = pytest.mark.parametrize(("name", "config"), variants())
+
+
+def built(name: str, config: dict[str, Any], seed: int = 0) -> Method:
+    return build(name, config, GRAPH.info, seed, torch.float64)
+
+
+def embedding(name: str, config: dict[str, Any], graph: Graph = GRAPH, seed: int = 0) -> np.ndarray:
+    method = built(name, config, seed)
+    train(method, graph, seed=seed)
+    return method.embed(graph).numpy()
+
+
+@every_method
+def test_facts_are_there(name: str, config: dict[str, Any]) -> None:
+    cls = METHODS[name]
+    assert cls.name == name
+    for fact in (cls.title, cls.family, cls.inputs, cls.reference):
+        assert fact
+    for field, description in cls.Config.model_fields.items():
+        assert description.description, f"{name}.{field} has no description for the help text"
+
+
+@every_method
+def test_trains_to_finite_embeddings_of_unit_size(name: str, config: dict[str, Any]) -> None:
+    vectors = embedding(name, config)
+    assert vectors.shape[0] == GRAPH.num_nodes
+    assert np.isfinite(vectors).all()
+    assert np.sqrt(np.square(vectors).mean()) == pytest.approx(1)
+
+
+@every_method
+def test_every_parameter_gets_a_gradient(name: str, config: dict[str, Any]) -> None:
+    method = built(name, config)
+    method(method.prepare(GRAPH), torch.Generator().manual_seed(0)).total.backward()
+    for key, parameter in method.named_parameters():
+        if parameter.requires_grad:
+            assert parameter.grad is not None, key
+            # The bias before a batch normalisation is cancelled by it; all others must move.
+            if not (config.get("encoder") == "mlp" and key.endswith("bias") and "norms" not in key):
+                assert parameter.grad.abs().max() > 0, key
+
+
+@every_method
+def test_the_loss_falls(name: str, config: dict[str, Any]) -> None:
+    method = built(name, config | {"epochs": 60, "learning_rate": 0.01})
+    history = train(method, GRAPH).history
+    assert np.mean([h["total"] for h in history[-5:]]) < np.mean([h["total"] for h in history[:5]])
+
+
+@every_method
+def test_same_seed_same_bytes_other_seed_other_bytes(name: str, config: dict[str, Any]) -> None:
+    first, second, other = (embedding(name, config, seed=s) for s in (3, 3, 4))
+    assert first.tobytes() == second.tobytes()
+    assert first.tobytes() != other.tobytes()
+
+
+@every_method
+def test_labels_are_never_seen(name: str, config: dict[str, Any]) -> None:
+    assert GRAPH.labels is not None
+    permuted = replace(GRAPH, labels=np.random.default_rng(0).permutation(GRAPH.labels))
+    assert embedding(name, config).tobytes() == embedding(name, config, permuted).tobytes()
+    assert embedding(name, config).tobytes() == embedding(name, config, GRAPH.without_labels()).tobytes()
+
+
+@every_method
+def test_permuting_the_nodes_permutes_the_embedding(name: str, config: dict[str, Any]) -> None:
+    method = built(name, config)
+    train(method, GRAPH)
+    order = np.random.default_rng(0).permutation(GRAPH.num_nodes)
+    position = np.argsort(order)
+    permuted = Graph.of(edges=position[GRAPH.edges], features=GRAPH.features[order], dtype=np.float64)
+    np.testing.assert_allclose(method.embed(permuted).numpy(), method.embed(GRAPH).numpy()[order], atol=1e-12)
+
+
+@every_method
+def test_chunks_do_not_change_the_embedding(name: str, config: dict[str, Any]) -> None:
+    method = built(name, config)
+    torch.testing.assert_close(method.embed(GRAPH, chunk=11), method.embed(GRAPH))
+
+
+@every_method
+def test_model_round_trip(name: str, config: dict[str, Any], tmp_path: Path) -> None:
+    method = built(name, config)
+    train(method, GRAPH)
+    save_model(tmp_path / "model.safetensors", method, note="kept")
+    again, facts = load_model(tmp_path / "model.safetensors")
+    assert facts["note"] == "kept"
+    assert again.config == method.config
+    assert torch.equal(again.embed(GRAPH), method.embed(GRAPH))
+
+
+@every_method
+@pytest.mark.parametrize("stop", [1, 3])
+def test_resumed_training_is_bit_equal(name: str, config: dict[str, Any], stop: int, tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path / "checkpoint.safetensors", every=0)
+    method = built(name, config)
+    stopped = train(method, GRAPH, observers=[lambda line: line["epoch"] == stop], checkpoint=checkpoint)
+    assert not stopped.finished
+    again = built(name, config, seed=9)  # other initial weights: the checkpoint must bring its own
+    resumed = train(again, GRAPH, checkpoint=checkpoint, resume=True)
+    whole = built(name, config)
+    history = train(whole, GRAPH).history
+    assert again.embed(GRAPH).numpy().tobytes() == whole.embed(GRAPH).numpy().tobytes()
+    assert [h["total"] for h in resumed.history] == [h["total"] for h in history]
+
+
+@every_method
+def test_graph_with_other_features_is_refused(name: str, config: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="has 5 features, the model was built for 12"):
+        built(name, config).embed(random_graph(p=5))
