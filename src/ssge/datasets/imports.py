@@ -1,0 +1,212 @@
+"""A real graph without a download: the modules of installed packages, joined by who imports whom.
+
+Nodes are the modules of eight scientific packages, classes the second-level packages they belong to. Files
+are parsed and never imported, so that nothing of them runs.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import importlib.metadata
+import importlib.util
+import keyword
+import logging
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ssge.datasets.facts import Facts
+from ssge.datasets.features import compact
+from ssge.datasets.modules import Module, read_package, resolve
+from ssge.datasets.store import cache_folder
+from ssge.errors import InputError
+from ssge.files import atomic
+from ssge.graph import Graph
+
+log = logging.getLogger(__name__)
+
+PACKAGES = {
+    "numpy": "numpy",
+    "scipy": "scipy",
+    "sklearn": "scikit-learn",
+    "networkx": "networkx",
+    "sympy": "sympy",
+    "matplotlib": "matplotlib",
+    "torch_geometric": "torch-geometric",
+    "joblib": "joblib",
+}
+"""Package and the distribution that holds it; sympy comes with torch, joblib with scikit-learn."""
+
+WORDS = 2_000
+MOST_MODULES = 0.25
+"""A word in more than this share of the modules says little of any of them and is left out."""
+SMALLEST_CLASS = 20
+"""Second-level packages with fewer modules are put together with the modules on top of their package."""
+
+_FORMAT = 1
+_ARRAYS = ("data", "indices", "indptr", "shape", "edges", "labels", "class_names", "node_ids")
+
+
+def read(facts: Facts, _: Mapping[str, Path]) -> Graph:
+    """Build the import graph, or read it from the cache folder if these versions have been read before."""
+    folders = _installed()
+    versions = {
+        package: _version(distribution) for package, distribution in PACKAGES.items() if package in folders
+    }
+    key = hashlib.sha256(repr((_FORMAT, sorted(versions.items()))).encode()).hexdigest()[:16]
+    path = cache_folder() / f"imports-{key}.npz"
+    arrays = _cached(path)
+    if arrays is None:
+        log.info("imports: reading the source of %s, which takes some seconds once.", ", ".join(folders))
+        modules: dict[str, Module] = {}
+        with _no_collector():
+            for package, folder in folders.items():
+                modules.update(read_package(package, folder))
+        arrays = build(modules)
+        try:
+            with atomic(path) as temporary, temporary.open("wb") as file:
+                np.savez_compressed(file, allow_pickle=False, **arrays)
+        except OSError as error:
+            log.warning("imports: not kept for the next time, %s cannot be written (%s).", path, error)
+    n = arrays["labels"].size
+    graph = Graph.of(
+        adjacency=sp.coo_array((np.ones(arrays["edges"].shape[1]), tuple(arrays["edges"])), shape=(n, n)),
+        features=compact(_matrix(arrays)),
+        labels=np.asarray(arrays["class_names"])[arrays["labels"]],
+        node_ids=arrays["node_ids"].tolist(),
+        name=facts.name,
+    )
+    log.info("imports: %s.", graph)
+    return graph
+
+
+def build(modules: Mapping[str, Module]) -> dict[str, NDArray[Any]]:
+    """Turn modules into the arrays of a graph.
+
+    Features are tf-idf of the words, ``(1 + log count) * log(n / modules with the word)``, in rows of length
+    one. The vocabulary is the 2,000 words that occur in most modules but in no more than a quarter of them.
+    No word of an import statement is counted, nor are the names of the packages themselves, since they would
+    give the class away.
+    """
+    classes = _classes(modules)
+    names = list(classes)
+    position = {name: i for i, name in enumerate(names)}
+    pairs = {
+        (position[name], position[target])
+        for name in names
+        for item in modules[name].imports
+        if (target := resolve(item, modules)) in position and target != name
+    }
+    vocabulary, in_modules = _vocabulary([modules[name].words for name in names])
+    column = {word: j for j, word in enumerate(vocabulary)}
+    entries = [
+        (i, column[word], count)
+        for i, name in enumerate(names)
+        for word, count in modules[name].words.items()
+        if word in column
+    ]
+    row, col, counts = np.array(entries, dtype=np.int64).reshape(-1, 3).T
+    values = (1 + np.log(counts)) * np.log(len(names) / in_modules[col])
+    lengths = np.sqrt(np.bincount(row, values**2, len(names)))
+    shape = (len(names), len(vocabulary))
+    matrix = sp.csr_array(
+        (values / np.maximum(lengths[row], 1e-12), (row, col)), shape=shape, dtype=np.float32
+    )
+    class_names, labels = np.unique(list(classes.values()), return_inverse=True)
+    return {
+        "data": matrix.data,
+        "indices": matrix.indices,
+        "indptr": matrix.indptr,
+        "shape": np.array(shape),
+        "edges": np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T,
+        "labels": labels,
+        "class_names": class_names,
+        "node_ids": np.array(names),
+    }
+
+
+def _classes(modules: Mapping[str, Module]) -> dict[str, str]:
+    """Give each module its class, in the order of names; modules of too small a class are left out."""
+
+    def second_level(name: str) -> str:
+        top, *rest = name.split(".")
+        inner = ".".join([top, *rest[:1]])
+        return inner if inner in modules and modules[inner].is_package else top
+
+    classes = {name: second_level(name) for name in sorted(modules)}
+    sizes = Counter(classes.values())
+    classes = {n: c if sizes[c] >= SMALLEST_CLASS else c.split(".")[0] for n, c in classes.items()}
+    sizes = Counter(classes.values())
+    return {name: c for name, c in classes.items() if sizes[c] >= SMALLEST_CLASS}
+
+
+def _vocabulary(documents: Sequence[Counter[str]]) -> tuple[list[str], NDArray[np.int64]]:
+    left_out = {word.lower() for word in keyword.kwlist}.union(*(package.split("_") for package in PACKAGES))
+    in_modules = Counter(word for words in documents for word in words)
+    kept = [
+        w for w, count in in_modules.items() if count <= MOST_MODULES * len(documents) and w not in left_out
+    ]
+    chosen = sorted(sorted(kept, key=lambda word: (-in_modules[word], word))[:WORDS])
+    return chosen, np.array([in_modules[word] for word in chosen], dtype=np.int64)
+
+
+def _installed() -> dict[str, Path]:
+    folders = {}
+    for package in PACKAGES:
+        spec = importlib.util.find_spec(package)  # of a top-level name: looks for it, imports nothing
+        if spec is None or not spec.submodule_search_locations:
+            log.info("imports: %s is not installed and is left out.", package)
+        else:
+            folders[package] = Path(spec.submodule_search_locations[0])
+    if len(folders) < 2:
+        raise InputError(
+            f"imports needs two or more of {', '.join(PACKAGES)}; installed: {', '.join(folders) or 'none'}."
+        )
+    return folders
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _cached(path: Path) -> dict[str, NDArray[Any]] | None:
+    if not path.is_file():
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            arrays = {name: content[name] for name in _ARRAYS}
+        _matrix(arrays).check_format(full_check=True)
+        np.asarray(arrays["class_names"])[arrays["labels"]]
+    except (OSError, ValueError, KeyError, IndexError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        log.warning("imports: %s cannot be read and is built anew (%s).", path, error)
+        return None
+    return arrays
+
+
+def _matrix(arrays: Mapping[str, NDArray[Any]]) -> sp.csr_array:
+    shape = tuple(int(size) for size in arrays["shape"])
+    return sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Pause the search for reference cycles: syntax trees have none, and it takes a tenth of the time."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()

@@ -1,0 +1,96 @@
+"""From a name to a graph."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ssge.datasets import gnn_benchmark, imports, ogb, planetoid, sbm, toys, wikics
+from ssge.datasets.facts import DATASETS, Facts
+from ssge.datasets.store import obtain
+from ssge.errors import InputError
+from ssge.graph import Graph
+
+_LOADERS: dict[str, Callable[..., Graph]] = {
+    "planetoid": planetoid.read,
+    "npz": gnn_benchmark.read,
+    "wikics": wikics.read,
+    "ogb": ogb.read,
+    "imports": imports.read,
+    "digits": toys.digits,
+    "karate": toys.karate,
+    "sbm": sbm.sbm,
+}
+
+
+def load(name: str, root: str | Path | None = None, **options: Any) -> Graph:
+    """Load a dataset by name, as a checked graph with labels and, where it has any, public splits.
+
+    Parameters
+    ----------
+    name
+        A name in `DATASETS`; case, dash and underscore do not matter. Options may follow a colon, as a
+        command line would give them: ``"sbm:nodes=1000,classes=5"``.
+    root
+        Folder of raw files; default the environment variable ``SSGE_DATA``, then the cache folder. What is in
+        neither is downloaded into the cache folder.
+    **options
+        Options of the dataset; they win over those in ``name``.
+
+    Examples
+    --------
+    >>> load("karate")
+    Graph('karate': 34 nodes, 156 directed edges, 34 features, 2 classes)
+    """
+    name, _, inline = name.partition(":")
+    return from_facts(DATASETS[name.strip()], root, **{**_parsed(inline), **options})
+
+
+def from_facts(facts: Facts, root: str | Path | None = None, **options: Any) -> Graph:
+    """Load the dataset that ``facts`` describe; `load` is this for the datasets of the catalogue."""
+    loader = _LOADERS[facts.format]
+    parameters = inspect.signature(loader).parameters.values()
+    defaults = {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    checked = {key: _checked(key, value, defaults, facts) for key, value in options.items()}
+    graph = loader(facts, obtain(facts, root), **checked)
+    return replace(graph, class_names=graph.class_names or facts.class_names)
+
+
+def _parsed(text: str) -> dict[str, int | float]:
+    options: dict[str, int | float] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        key, equals, value = (part.strip() for part in item.partition("="))
+        try:
+            number = float(value)
+        except ValueError:
+            number = float("nan")
+        if not equals or math.isnan(number):
+            raise InputError(
+                f"Options of a dataset are written name:key=number,key=number; received {item!r}."
+            )
+        try:
+            options[key] = int(value)
+        except ValueError:
+            options[key] = number
+    return options
+
+
+def _checked(key: str, value: Any, defaults: dict[str, Any], facts: Facts) -> Any:
+    if key not in defaults:
+        near = difflib.get_close_matches(key, defaults, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise InputError(
+            f"{facts.title} has no option {key!r}.{hint} Valid: {', '.join(defaults) or 'none'}."
+        )
+    wanted = type(defaults[key])
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or (wanted is int and value != int(value)):
+        raise InputError(
+            f"{key} must be {'a whole number' if wanted is int else 'a number'}; received {value!r}."
+        )
+    return wanted(value)

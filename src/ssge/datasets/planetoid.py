@@ -1,0 +1,134 @@
+"""The planetoid files of Cora, CiteSeer and PubMed, read without running what a pickle may contain."""
+
+from __future__ import annotations
+
+import pickle
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ssge.datasets.facts import Facts
+from ssge.datasets.features import compact, rows_of_sum_one
+from ssge.errors import InputError
+from ssge.graph import Graph, Split
+
+_VALID_NODES = 500
+
+
+def read(facts: Facts, paths: Mapping[str, Path]) -> Graph:
+    """Read a citation graph with its public split.
+
+    Rows of ``allx`` are the first nodes, those of ``tx`` the nodes that ``test.index`` names, in its order.
+    CiteSeer names only 1,000 of its last 1,015 nodes: the others get zero features and class 0, as everyone
+    gives them.
+    """
+    files = {name.split(".", 2)[2]: path for name, path in paths.items()}
+    try:
+        return _graph(facts, {name: _content(path) for name, path in files.items()})
+    except (ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"{facts.title}: the files in {files['graph'].parent} do not fit together ({error})."
+        ) from error
+
+
+def _graph(facts: Facts, content: Mapping[str, Any]) -> Graph:
+    first, tested = content["allx"].csr(), content["tx"].csr()
+    order: NDArray[np.int64] = content["test.index"]
+    start, labelled = first.shape[0], content["y"].shape[0]
+    # Isolated nodes are absent from test.index, but their numbers are not: the range has gaps.
+    n = int(order.max()) + 1
+    if order.min() != start or order.size != tested.shape[0]:
+        raise ValueError(
+            f"test.index has {order.size} nodes from {order.min()}; tx has {tested.shape[0]} from {start}"
+        )
+    rest = sp.coo_array(tested)
+    rest = sp.csr_array((rest.data, (order[rest.row] - start, rest.col)), shape=(n - start, tested.shape[1]))
+    features = sp.vstack([first, rest], format="csr")
+    classes = np.zeros((n, content["ally"].shape[1]))
+    classes[:start], classes[order] = content["ally"], content["ty"]
+    lists: Mapping[int, list[int]] = content["graph"]
+    edges = (
+        np.array([(i, j) for i, targets in lists.items() for j in targets], dtype=np.int64).reshape(-1, 2).T
+    )
+    split = Split(np.arange(labelled), np.arange(labelled, labelled + _VALID_NODES), np.sort(order))
+    graph = Graph.of(
+        edges=edges,
+        features=compact(rows_of_sum_one(features)),
+        labels=classes.argmax(axis=1),
+        name=facts.name,
+    )
+    return replace(graph, splits=(split,))
+
+
+def _content(path: Path) -> Any:
+    if path.name.endswith(".test.index"):
+        try:
+            return np.array(path.read_text("ascii").split(), dtype=np.int64)
+        except ValueError as error:
+            raise InputError(f"{path} must hold one node number a line ({error}).") from None
+    return unpickle(path)
+
+
+def unpickle(path: Path) -> Any:
+    """Read a pickle of arrays, sparse matrices, lists and dictionaries; refuse any other."""
+    with path.open("rb") as file:
+        try:
+            return _ArrayUnpickler(file, encoding="latin1").load()  # Python 2 wrote them
+        except InputError as error:
+            raise InputError(f"{path} was refused: {error}") from None
+        except Exception as error:  # a broken pickle may raise anything
+            raise InputError(f"{path} is not a readable pickle ({type(error).__name__}: {error}).") from error
+
+
+class _Matrix:
+    """Takes the state of a pickled ``csr_matrix``, so that nothing rests on the insides of scipy."""
+
+    data: NDArray[Any]
+    indices: NDArray[Any]
+    indptr: NDArray[Any]
+
+    def csr(self) -> sp.csr_array:
+        shape = vars(self).get("_shape") or vars(self)["shape"]
+        matrix = sp.csr_array((self.data, self.indices, self.indptr), shape=shape)
+        matrix.check_format(full_check=True)  # an index out of range would read foreign memory
+        return matrix
+
+
+def _dtype(code: str, *_: Any) -> np.dtype[Any]:
+    dtype = np.dtype(code, copy=True)
+    if dtype.kind not in "biuf":
+        raise InputError(f"it holds an array of type {code!r}, allowed are numbers.")
+    return dtype
+
+
+# Taken from an array, because its address differs between versions of numpy.
+_RECONSTRUCT = np.empty(0).__reduce__()[0]
+_ALLOWED: dict[tuple[str, str], Any] = {
+    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "dtype"): _dtype,
+    ("numpy.core.multiarray", "_reconstruct"): _RECONSTRUCT,
+    ("numpy._core.multiarray", "_reconstruct"): _RECONSTRUCT,
+    ("scipy.sparse.csr", "csr_matrix"): _Matrix,
+    ("scipy.sparse._csr", "csr_matrix"): _Matrix,
+    ("collections", "defaultdict"): defaultdict,
+    ("__builtin__", "list"): list,
+    ("builtins", "list"): list,
+}
+
+
+class _ArrayUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return _ALLOWED[module, name]
+        except KeyError:
+            raise InputError(
+                f"it names {module}.{name}, allowed are arrays, sparse matrices and lists."
+            ) from None

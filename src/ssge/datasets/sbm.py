@@ -1,0 +1,113 @@
+"""The attributed stochastic block model: a random graph of any size that has a right answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssge.datasets.facts import Facts
+from ssge.errors import InputError
+from ssge.graph import Graph
+
+_ROWS = 1 << 16
+
+
+def sbm(
+    facts: Facts,
+    _: Mapping[str, Path],
+    *,
+    nodes: int = 10_000,
+    classes: int = 10,
+    degree: float = 10.0,
+    features: int = 128,
+    homophily: float = 0.8,
+    feature_signal: float = 1.0,
+    seed: int = 0,
+) -> Graph:
+    """Draw a graph whose blocks are of equal size (to one node) and stand in random order.
+
+    Of the n * degree / 2 undirected edges exactly the share ``homophily`` joins nodes of one block, each pair
+    being as likely as any other; the rest joins nodes of two blocks. A node of block c has the features
+    ``feature_signal * centre[c] + noise``, with centres drawn from N(0, I/p), so of length about one, and
+    noise from N(0, I). Time and memory are linear in nodes and edges.
+    """
+    limits: tuple[tuple[str, float, float, float], ...] = (
+        ("nodes", nodes, 2, 1e9),
+        ("classes", classes, 1, nodes),
+        ("degree", degree, 0, nodes - 1),
+        ("features", features, 1, 1e6),
+        ("homophily", homophily, 0, 1),
+        ("feature_signal", feature_signal, 0, 1e6),
+        ("seed", seed, 0, 2**63),
+    )
+    for name, value, low, high in limits:
+        if not low <= value <= high:
+            raise InputError(f"{name} must be between {low:,} and {high:,}; received {value:,}.")
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.arange(nodes) % classes)
+    edges = _edges(labels, classes, degree, homophily, rng)
+    matrix = rng.standard_normal((nodes, features), dtype=np.float32)
+    centres = (feature_signal * rng.standard_normal((classes, features)) / np.sqrt(features)).astype(
+        np.float32
+    )
+    for start in range(0, nodes, _ROWS):  # in pieces, so that no second matrix of this size is made
+        piece = slice(start, start + _ROWS)
+        matrix[piece] += centres[labels[piece]]
+    return Graph.of(edges=edges, features=matrix, labels=labels, name=facts.name)
+
+
+def _edges(
+    labels: NDArray[np.int64], classes: int, degree: float, homophily: float, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    n = labels.size
+    by_block = np.argsort(labels, kind="stable")
+    sizes = np.bincount(labels, minlength=classes)
+    starts = np.cumsum(sizes) - sizes
+    total = round(n * degree / 2)
+    inside = round(total * homophily)
+
+    def within(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        source = rng.integers(n, size=count)
+        block = labels[source]
+        return source, by_block[starts[block] + rng.integers(sizes[block])]
+
+    def between(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        source = rng.integers(n, size=count)
+        block = labels[source]
+        # Count on from the end of the own block, around, so that every node of another block is as likely.
+        step = sizes[block] + rng.integers(n - sizes[block]) if count else source
+        return source, by_block[(starts[block] + step) % n]
+
+    pairs_inside = int((sizes * (sizes - 1) // 2).sum())
+    pairs_between = n * (n - 1) // 2 - pairs_inside
+    keys = [
+        _distinct(within, inside, pairs_inside, n, "within blocks"),
+        _distinct(between, total - inside, pairs_between, n, "between blocks"),
+    ]
+    key = np.concatenate(keys)
+    return np.stack([key // n, key % n])
+
+
+def _distinct(
+    draw: Callable[[int], tuple[NDArray[np.int64], NDArray[np.int64]]],
+    count: int,
+    pairs: int,
+    n: int,
+    where: str,
+) -> NDArray[np.int64]:
+    """Draw until there are ``count`` different undirected pairs, each held as one number."""
+    if count > pairs / 2:  # beyond a half, most draws would be repetitions
+        raise InputError(
+            f"degree must be lower: {count:,} edges {where} wanted, allowed is half of {pairs:,} pairs."
+        )
+    keys = np.empty(0, dtype=np.int64)
+    while keys.size < count:
+        source, target = draw(count - keys.size)
+        drawn = np.minimum(source, target) * n + np.maximum(source, target)
+        # Sorted by hand: np.unique hashes integers, which takes fifty times as long here.
+        keys = np.sort(np.concatenate([keys, drawn[source != target]]))
+        keys = keys[np.append(True, keys[1:] != keys[:-1])] if keys.size else keys
+    return keys
