@@ -1,0 +1,1 @@
+"""Experiments: the only place where data, training and evaluation meet."""

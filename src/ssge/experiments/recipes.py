@@ -1,0 +1,78 @@
+"""Recipes: a method's settings on a dataset, with the published figures, one TOML file each."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ssge.errors import InputError
+from ssge.registry import Registry
+
+
+class Recipe(BaseModel):
+    """Settings and published figures (per cent) of one method on one dataset."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    method: str
+    dataset: str
+    protocol: str = "paper"
+    note: str = ""
+    config: dict[str, Any] = {}
+    published: dict[str, float] = {}
+
+
+@cache
+def recipes() -> Registry[Path]:
+    """Return the files of all recipes that come with the package, by name ``method/dataset``."""
+    found: Registry[Path] = Registry("recipe")
+    folder = Path(str(resources.files("ssge") / "experiments" / "recipes"))
+    for path in sorted(folder.glob("*/*.toml")):
+        found.add(f"{path.parent.name}/{path.stem}", path)
+    return found
+
+
+def load_recipe(name: str) -> Recipe:
+    """Load a recipe by name (``ssge/cora``) or from a TOML file of one's own."""
+    own = Path(name)
+    if own.suffix == ".toml":
+        return _read(own, own.stem)
+    return _read(recipes()[name], recipes().canonical(name))
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file; what is wrong with it is said in one line."""
+    try:
+        return tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        raise InputError(f"No such file: {path}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise InputError(f"{path} cannot be read as TOML: {error}.") from None
+
+
+def write_toml(values: dict[str, Any]) -> str:
+    """Return a flat mapping as TOML; the standard library reads TOML but does not write it."""
+    return "".join(f"{key} = {_toml(value)}\n" for key, value in values.items())
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return repr(value)
+
+
+def _read(path: Path, name: str) -> Recipe:
+    try:
+        return Recipe(name=name, **read_toml(path))
+    except (ValidationError, TypeError) as error:
+        raise InputError(f"{path} is not a recipe: {' '.join(str(error).split())}") from None

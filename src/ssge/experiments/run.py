@@ -1,0 +1,251 @@
+"""Runs: fit a method on a graph, keep everything in one folder, score it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import torch
+from pydantic import ValidationError
+
+from ssge.errors import InputError, UnknownNameError
+from ssge.experiments.recipes import read_toml, write_toml
+from ssge.files import atomic
+from ssge.graph import Graph
+from ssge.io.embeddings import Embedding, read_embedding, write_embedding
+from ssge.methods import METHODS, Method, MethodConfig
+from ssge.records import RunRecord, machine, peak_memory_mb
+from ssge.training.checkpoint import Checkpoint, build, load_model, save_model
+from ssge.training.interrupt import Interrupt
+from ssge.training.progress import ProgressBar
+from ssge.training.trainer import Epoch, Observer, train
+
+log = logging.getLogger(__name__)
+
+Precision: TypeAlias = Literal["float32", "float64"]
+
+
+class Run(NamedTuple):
+    """A finished run in memory."""
+
+    record: RunRecord
+    history: list[Epoch]
+    embedding: Embedding
+    method: Method
+
+
+class InterruptedRun(Exception):  # noqa: N818 - not an error: the user asked for it
+    """Training was stopped by Ctrl-C after a checkpoint."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The files of one run."""
+
+    path: Path
+
+    @property
+    def record(self) -> Path:
+        """All facts and scores, JSON; written last, so its presence means the run is complete."""
+        return self.path / "record.json"
+
+    @property
+    def history(self) -> Path:
+        """One JSON line an epoch."""
+        return self.path / "history.jsonl"
+
+    @property
+    def config(self) -> Path:
+        """The resolved settings, TOML; can be given back with ``--config``."""
+        return self.path / "config.toml"
+
+    @property
+    def model(self) -> Path:
+        """Weights and all that is needed to build the model again."""
+        return self.path / "model.safetensors"
+
+    @property
+    def embedding(self) -> Path:
+        """Columns id, e000, e001, ..."""
+        return self.path / "embedding.parquet"
+
+    @property
+    def checkpoint(self) -> Path:
+        """State of a training that is not finished; gone when it is."""
+        return self.path / "checkpoint.safetensors"
+
+    def claim(self, force: bool, resume: bool) -> None:
+        """Make sure that nothing of another run is lost."""
+        files = [self.record, self.history, self.config, self.model, self.embedding, self.checkpoint]
+        found = [file for file in files if file.exists()]
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"{self.path} is not a folder.")
+        if force:
+            for file in found:
+                file.unlink()
+        elif resume and self.record.exists():
+            raise InputError(f"The run in {self.path} is complete; nothing to resume.")
+        elif found and not resume:
+            raise InputError(
+                f"{self.path} holds another run ({found[0].name}); choose another folder, or --resume it, "
+                "or --force to replace it."
+            )
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    def read_record(self) -> RunRecord:
+        """Read the record of a complete run."""
+        if not self.path.is_dir():
+            raise InputError(f"No such run: {self.path}.")
+        if not self.record.exists() and self.checkpoint.exists():
+            raise InputError(f"The run in {self.path} is not finished; go on with ssge fit ... --resume.")
+        return RunRecord.read(self.record)
+
+    def read_embedding(self) -> Embedding:
+        """Read ids and vectors."""
+        return read_embedding(self.embedding)
+
+    def read_history(self) -> list[Epoch]:
+        """Read the history."""
+        return [json.loads(line) for line in self.history.read_text().splitlines()]
+
+    def read_model(self, device: str = "cpu") -> Method:
+        """Build the trained model again."""
+        return load_model(self.model, device)[0]
+
+
+def resolve_config(method: str, *layers: dict[str, Any]) -> MethodConfig:
+    """Lay settings over a method's defaults, later layers over earlier ones; unknown keys are named."""
+    cls = METHODS[method].Config
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        for key in layer:
+            if key not in cls.model_fields:
+                raise UnknownNameError(f"setting of {METHODS.canonical(method)}", key, cls.model_fields)
+        merged |= layer
+    try:
+        return cls(**merged)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{where}: {first['msg']}; received {first['input']!r}.") from None
+
+
+def config_file(path: Path | None) -> dict[str, Any]:
+    """Read a TOML file of settings, as found in a run's folder."""
+    return {} if path is None else read_toml(path)
+
+
+def choose_device(device: str) -> torch.device:
+    """Return the device of that name; ``auto`` is a GPU where there is one."""
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"device {device!r} cannot be used here: {str(error).splitlines()[0]}") from None
+
+
+def fit(
+    graph: Graph,
+    method: str = "ssge",
+    config: MethodConfig | None = None,
+    *,
+    out: Path | None = None,
+    seed: int = 0,
+    device: str = "cpu",
+    dtype: Precision = "float32",
+    checkpoint_every: int = 10,
+    resume: bool = False,
+    force: bool = False,
+    quiet: bool = False,
+    recipe: str | None = None,
+    dataset: str | None = None,
+    observers: Iterable[Observer] = (),
+) -> Run:
+    """Fit a method on a graph and, with ``out``, keep the run in a folder.
+
+    ``dataset`` is what `ssge.datasets.load` takes to give this graph again, kept in the record for later scoring.
+    The folder gets ``config.toml`` and ``history.jsonl`` at once, checkpoints on the way, and ``embedding.parquet``,
+    ``model.safetensors`` and last ``record.json`` at the end.
+    """
+    config = config or resolve_config(method)
+    folder = None if out is None else RunFolder(out)
+    if folder is not None:
+        folder.claim(force, resume)
+        with atomic(folder.config) as temporary:
+            temporary.write_text(write_toml(json.loads(config.model_dump_json())))
+    built = build(method, config.model_dump(), graph.info, seed, getattr(torch, dtype), choose_device(device))
+    checkpoint = None if folder is None else Checkpoint(folder.checkpoint, checkpoint_every)
+
+    with Interrupt() as interrupt, History(folder and folder.history) as history:
+        watching: list[Observer] = [history, interrupt, *observers]
+        if quiet:
+            trained = train(built, graph, seed=seed, observers=watching, checkpoint=checkpoint, resume=resume)
+        else:
+            with ProgressBar(config.epochs, f"{built.title} on {graph.name}, seed {seed}") as bar:
+                watching.append(bar)
+                trained = train(
+                    built, graph, seed=seed, observers=watching, checkpoint=checkpoint, resume=resume
+                )
+        history.rewrite(trained.history)
+    if not trained.finished:
+        raise InterruptedRun(
+            f"Stopped after epoch {len(trained.history)} of {config.epochs}."
+            + ("" if folder is None else f" Go on with --resume; the state is in {folder.checkpoint}.")
+        )
+
+    embedding = Embedding(graph.node_ids, built.embed(graph).cpu().numpy())
+    record = RunRecord(
+        method=built.name,
+        dataset=dataset or graph.name,
+        seed=seed,
+        config=json.loads(config.model_dump_json()),
+        recipe=recipe,
+        graph=graph.info._asdict(),
+        parameters=sum(p.numel() for p in built.parameters()),
+        scale=float(built.scale),
+        seconds=trained.seconds,
+        peak_memory_mb=peak_memory_mb(),
+        final=trained.history[-1] if trained.history else {},
+        device=str(built.weight.device),
+        dtype=dtype,
+        threads=torch.get_num_threads(),
+        machine=machine(),
+    )
+    if folder is not None and checkpoint is not None:
+        write_embedding(folder.embedding, *embedding)
+        save_model(folder.model, built, seed=seed, graph=graph.name)
+        record.write(folder.record)
+        checkpoint.remove()
+    return Run(record, trained.history, embedding, built)
+
+
+class History:
+    """An observer that appends each epoch to a file as a JSON line, so that a killed run leaves its history."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._file = None if path is None else path.open("a")
+
+    def __enter__(self) -> History:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def __call__(self, line: Epoch) -> None:
+        """Append one epoch."""
+        if self._file is not None:
+            self._file.write(json.dumps(line) + "\n")
+            self._file.flush()
+
+    def rewrite(self, history: list[Epoch]) -> None:
+        """Replace the file by the whole history: after a resumed run some epochs stand there twice."""
+        if self.path is not None:
+            with atomic(self.path) as temporary:
+                temporary.write_text("".join(json.dumps(line) + "\n" for line in history))

@@ -1,0 +1,79 @@
+"""Tables of results, from records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ssge.evaluation.scores import mean_and_deviation
+from ssge.records import RunRecord, Scores
+
+
+class Row(NamedTuple):
+    """One line of a comparison: means over encoder seeds, deviations over encoder seeds and over probes apart.
+
+    Figures are per cent except ``effective_rank`` and ``seconds``.
+    """
+
+    name: str
+    seeds: int
+    accuracy: float
+    encoder_deviation: float
+    probe_deviation: float
+    nmi: float
+    nmi_deviation: float
+    ari: float
+    ari_deviation: float
+    effective_rank: float
+    seconds: float | None = None
+
+
+def row(name: str, scores: Sequence[Scores], seconds: Sequence[float] = ()) -> Row:
+    """Summarise the scores of one method, one item an encoder seed."""
+    accuracy, across = mean_and_deviation([100 * _mean(s.accuracies) for s in scores])
+    within = _mean([mean_and_deviation([100 * a for a in s.accuracies]).deviation for s in scores])
+    nmi = mean_and_deviation([100 * _mean(s.nmi) for s in scores])
+    ari = mean_and_deviation([100 * _mean(s.ari) for s in scores])
+    rank = _mean([s.geometry["effective_rank"] for s in scores])
+    took = _mean(seconds) if seconds else None
+    return Row(name, len(scores), accuracy, across, within, *nmi, *ari, rank, took)
+
+
+def rows(records: Sequence[RunRecord], protocol: str) -> list[Row]:
+    """Summarise records by method, in the order in which the methods first occur."""
+    groups: dict[str, list[RunRecord]] = {}
+    for record in records:
+        groups.setdefault(record.method, []).append(record)
+    return [
+        row(name, [r.scores[protocol] for r in group], [r.seconds for r in group if r.seconds])
+        for name, group in groups.items()
+    ]
+
+
+HEADINGS = ("", "accuracy %", "± encoder", "± probe", "NMI %", "ARI %", "eff. rank", "train s")
+
+
+def cells(line: Row) -> tuple[str, ...]:
+    """Return a row as text, in the order of `HEADINGS`."""
+    several = line.seeds > 1
+    return (
+        line.name,
+        f"{line.accuracy:.2f}",
+        f"{line.encoder_deviation:.2f}" if several else "-",
+        f"{line.probe_deviation:.2f}" if line.probe_deviation else "-",
+        f"{line.nmi:.2f}" + (f" ± {line.nmi_deviation:.2f}" if several else ""),
+        f"{line.ari:.2f}" + (f" ± {line.ari_deviation:.2f}" if several else ""),
+        f"{line.effective_rank:.1f}",
+        "-" if line.seconds is None else f"{line.seconds:.1f}",
+    )
+
+
+def markdown(lines: Sequence[Row]) -> str:
+    """Return a Markdown table."""
+    head = [HEADINGS, tuple("---" if i == 0 else "---:" for i in range(len(HEADINGS)))]
+    body = [cells(line) for line in lines]
+    return "".join("| " + " | ".join(line) + " |\n" for line in [*head, *body])
+
+
+def _mean(values: Sequence[float]) -> float:
+    return mean_and_deviation(values).mean
