@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -55,15 +55,15 @@ def _app(config: Any) -> App:
         force: Annotated[bool, Parameter(negative="")] = False,
         quiet: Annotated[bool, Parameter(negative="")] = False,
         json: Annotated[bool, Parameter(negative="")] = False,
-        settings: flags = None,  # type: ignore[valid-type]
+        settings: flags = None,
     ) -> None:
         """Learn embeddings of a graph and keep the run in a folder.
 
         The folder gets record.json, history.jsonl, config.toml, model.safetensors and embedding.parquet (id, e000...).
         Settings come from the defaults, then the recipe, then the file, then the flags.
 
-        Examples:
-
+        Examples
+        --------
           ssge fit imports --out run
 
           ssge fit cora --recipe ssge/cora --seed 1 --out run
@@ -129,7 +129,13 @@ def _app(config: Any) -> App:
 
     @app.command
     def embed(
-        run: Path, graph: str, /, *, out: Path, force: Annotated[bool, Parameter(negative="")] = False, device: str = "cpu"
+        run: Path,
+        graph: str,
+        /,
+        *,
+        out: Path,
+        force: Annotated[bool, Parameter(negative="")] = False,
+        device: str = "cpu",
     ) -> None:
         """Embed a graph with the model of a finished run.
 
@@ -182,7 +188,7 @@ def _app(config: Any) -> App:
         run
             Folder of the run.
         protocol
-            paper, paper-adam (the released code's probe), or released-code (its splits as well).
+            paper, paper-lbfgs (penalty chosen on validation nodes), or released-code (its splits too).
         threads
             Threads of the processor.
         force
@@ -205,7 +211,9 @@ def _app(config: Any) -> App:
         if json:
             print(scores.model_dump_json(indent=2))
         else:
-            _print_table([row(f"{record.method} on {record.dataset}", [scores])], f"{chosen.name}: {chosen.description}")
+            _print_table(
+                [row(f"{record.method} on {record.dataset}", [scores])], f"{chosen.name}: {chosen.description}"
+            )
 
     @app.command
     def run(
@@ -220,7 +228,7 @@ def _app(config: Any) -> App:
         force: Annotated[bool, Parameter(negative="")] = False,
         quiet: Annotated[bool, Parameter(negative="")] = False,
         json: Annotated[bool, Parameter(negative="")] = False,
-        settings: flags = None,  # type: ignore[valid-type]
+        settings: flags = None,
     ) -> None:
         """Fit and score a recipe over several encoder seeds; print one table with the reference rows.
 
@@ -266,7 +274,9 @@ def _app(config: Any) -> App:
             print(summary.model_dump_json(indent=2))
             return
         splits = summary.records[0].scores[judged.name].splits
-        title = f"{chosen.name}, protocol {judged.name} ({splits} split{'s' if splits[0].isdigit() else ''}), {seeds} seeds"
+        title = (
+            f"{chosen.name}, protocol {judged.name} ({splits} split{'s' if splits[0].isdigit() else ''}), {seeds} seeds"
+        )
         _print_table(summary.rows(), title)
         if chosen.published:
             print("published: " + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in chosen.published.items()))
@@ -466,7 +476,7 @@ def _print_cells(headings: Sequence[str], lines: Sequence[Sequence[str]], title:
 
 
 def _is_number(text: str) -> bool:
-    return text == "" or text == "-" or text[0].isdigit()
+    return text in ("", "-") or text[0].isdigit()
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ class DropEdges:
         self.rate = _checked_rate("edge_drop", rate)
 
     def __call__(self, view: View, generator: torch.Generator) -> View:
+        """Return the view with fewer edges."""
         if self.rate == 0:
             return view
         draw = torch.rand(view.adjacency.num_entries, generator=generator, device=view.adjacency.device)
@@ -62,6 +63,7 @@ class MaskFeatures:
         self.rate = _checked_rate("feature_mask", rate)
 
     def __call__(self, view: View, generator: torch.Generator) -> View:
+        """Return the view with fewer feature columns."""
         if self.rate == 0:
             return view
         draw = torch.rand(view.features.shape[1], generator=generator, device=view.features.device)
@@ -75,6 +77,7 @@ class Compose:
         self.augmentations = augmentations
 
     def __call__(self, view: View, generator: torch.Generator) -> View:
+        """Return the view after all of them."""
         for augmentation in self.augmentations:
             view = augmentation(view, generator)
         return view

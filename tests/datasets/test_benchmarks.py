@@ -122,9 +122,7 @@ def test_root_wins_over_the_environment(data_root: Path, cache: Path) -> None:
     assert not cache.exists()
 
 
-def test_wrong_checksum_names_file_expected_and_received(
-    data_root: Path, cache: Path, tmp_path: Path
-) -> None:
+def test_wrong_checksum_names_file_expected_and_received(data_root: Path, cache: Path, tmp_path: Path) -> None:
     root = tmp_path / "data"
     shutil.copytree(data_root / "Cora", root / "Cora", copy_function=shutil.copyfile)
     broken = root / "Cora" / "raw" / "ind.cora.ty"

@@ -86,13 +86,9 @@ def row_sum2d(someArgument):
     return someArgument.dot_product  # really
 '''
     words = read_module("m", source, False).words
-    assert {"sums", "http", "server", "parts", "row", "sum", "some", "argument", "dot", "product"} <= set(
-        words
-    )
+    assert {"sums", "http", "server", "parts", "row", "sum", "some", "argument", "dot", "product"} <= set(words)
     assert words["argument"] == 2
-    assert words.keys().isdisjoint(
-        {"secret", "place", "thing", "hidden", "veiled", "covert", "masked", "buried"}
-    )
+    assert words.keys().isdisjoint({"secret", "place", "thing", "hidden", "veiled", "covert", "masked", "buried"})
 
 
 @pytest.fixture

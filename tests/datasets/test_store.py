@@ -92,9 +92,7 @@ def test_file_address(cache: Path, tmp_path: Path) -> None:
 
 def test_wrong_checksum_leaves_nothing_behind(server: str, cache: Path) -> None:
     tiny = facts(File("Tiny/raw/a.bin", (f"{server}/good",), "0" * 64))
-    with pytest.raises(
-        InputError, match=f"a.bin.*{server}/good.*expected sha256 0+, received {checksum(CONTENT)}"
-    ):
+    with pytest.raises(InputError, match=f"a.bin.*{server}/good.*expected sha256 0+, received {checksum(CONTENT)}"):
         obtain(tiny)
     assert files_in(cache) == []
 

@@ -141,9 +141,7 @@ def test_lbfgs_reaches_the_optimum_of_the_documented_objective():
     X, y, split = planted()
     Z, t = scaled(X)[split.train], y[split.train]
     n = len(t)
-    for C, weights in lbfgs_path(
-        with_ones(Z), t, LbfgsProbe(grid=(0.01, 1.0, 30.0), tolerance=1e-9, max_iter=5000)
-    ):
+    for C, weights in lbfgs_path(with_ones(Z), t, LbfgsProbe(grid=(0.01, 1.0, 30.0), tolerance=1e-9, max_iter=5000)):
         W = torch.tensor(weights[0], requires_grad=True)
         loss = torch.nn.functional.cross_entropy(torch.from_numpy(with_ones(Z)) @ W.T, torch.from_numpy(t))
         (loss + W[:, :-1].square().sum() / (2 * C * n)).backward()

@@ -163,9 +163,7 @@ def test_map_paints_few_classes_from_the_palette_and_names_them_beside(
     assert not drawn[0].axes[0].texts
 
 
-def test_map_of_two_columns_shows_them_as_they_are(
-    plane: np.ndarray, drawn: list[Any], tmp_path: Path
-) -> None:
+def test_map_of_two_columns_shows_them_as_they_are(plane: np.ndarray, drawn: list[Any], tmp_path: Path) -> None:
     original = plane.copy()
     figures.embedding_map(tmp_path / "map.png", plane, None)
     (scatter,) = drawn[0].axes[0].collections
@@ -247,9 +245,7 @@ def test_map_of_a_collapsed_embedding_is_one_point(tmp_path: Path) -> None:
     figures.embedding_map(tmp_path / "map.png", embedding, None)
 
 
-def test_many_dotted_classes_share_hues_and_are_named_without_overlap(
-    drawn: list[Any], tmp_path: Path
-) -> None:
+def test_many_dotted_classes_share_hues_and_are_named_without_overlap(drawn: list[Any], tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     labels = np.repeat(np.arange(len(MODULES)), 20)
     places = rng.uniform(0, 10, size=(len(MODULES), 2))[labels] + 0.2 * rng.normal(size=(len(labels), 2))
@@ -323,9 +319,7 @@ def test_curves_hold_the_history(drawn: list[Any], tmp_path: Path) -> None:
 
 
 def test_curves_of_a_history_with_gaps(drawn: list[Any], tmp_path: Path) -> None:
-    history = [
-        {"epoch": k, "total": 1.0 / k, "effective_rank": None if k % 2 else float(k)} for k in range(1, 9)
-    ]
+    history = [{"epoch": k, "total": 1.0 / k, "effective_rank": None if k % 2 else float(k)} for k in range(1, 9)]
     figures.loss_curves(tmp_path / "loss.png", history, "Rank every other epoch")
     loss, rank = drawn[0].axes
     assert loss.get_title(loc="left") == "Total loss"
@@ -333,9 +327,7 @@ def test_curves_of_a_history_with_gaps(drawn: list[Any], tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("history", [[], [{"epoch": 1}], [{"total": 1.0}]])
-def test_curves_refuse_a_history_without_epoch_and_total(
-    history: list[dict[str, float]], tmp_path: Path
-) -> None:
+def test_curves_refuse_a_history_without_epoch_and_total(history: list[dict[str, float]], tmp_path: Path) -> None:
     with pytest.raises(InputError, match="history must be dicts with epoch and total"):
         figures.loss_curves(tmp_path / "loss.png", history, "Nothing")
 
@@ -384,9 +376,7 @@ def test_spectrum_shows_eigenvalues_and_effective_ranks(drawn: list[Any], tmp_pa
     assert axes.get_yscale() == "log"
 
 
-def test_spectrum_of_a_collapsed_embedding_leaves_through_the_bottom(
-    drawn: list[Any], tmp_path: Path
-) -> None:
+def test_spectrum_of_a_collapsed_embedding_leaves_through_the_bottom(drawn: list[Any], tmp_path: Path) -> None:
     column = np.random.default_rng(9).normal(size=(30, 1))
     figures.spectrum(tmp_path / "spectrum.png", {"collapsed": np.tile(column, 6)})
     axes = drawn[0].axes[0]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import random_graph
 
+from conftest import random_graph
 from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.methods import METHODS, Method

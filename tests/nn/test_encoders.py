@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from conftest import random_graph
 
+from conftest import random_graph
 from ssge.nn.encoders import ENCODERS, GCN, MLP
 from ssge.views import DropEdges, View
 

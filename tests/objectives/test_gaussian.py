@@ -87,7 +87,9 @@ def test_gradcheck_of_trace_sqrt_below_the_floor() -> None:
 
 def test_closed_forms() -> None:
     d = 4
-    white = torch.linalg.qr(torch.cat([torch.ones(9, 1), torch.randn(9, d)], 1).double())[0][:, 1:]  # centred, orthonormal
+    white = torch.linalg.qr(torch.cat([torch.ones(9, 1), torch.randn(9, d)], 1).double())[0][
+        :, 1:
+    ]  # centred, orthonormal
     assert wasserstein_uniformity(white).item() == pytest.approx(0, abs=1e-10)
     assert alignment(white, white).item() == pytest.approx(-d * 8 / 9)
     rank_one = torch.arange(9.0).double()[:, None] * torch.tensor([1.0, -2.0, 3.0, 0.5]).double()

@@ -5,16 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from conftest import random_graph
 from torch import Tensor
 
+from conftest import random_graph
 from ssge.graph import Graph
 from ssge.ops.adjacency import Adjacency
 
 
 def adjacency(graph: Graph, normalisation: str = "out-in") -> Adjacency:
     return Adjacency.of(
-        graph.edges, graph.num_nodes, graph.weights, normalisation, dtype=torch.float64  # type: ignore[arg-type]
+        graph.edges,
+        graph.num_nodes,
+        graph.weights,
+        normalisation,
+        dtype=torch.float64,  # type: ignore[arg-type]
     )
 
 
@@ -59,9 +63,7 @@ def test_in_normalisation_is_that_of_pytorch_geometric(weighted: bool) -> None:
     graph = random_graph(weighted=weighted)
     kept = np.random.default_rng(1).random(graph.num_edges) < 0.6
     weights = None if graph.weights is None else torch.from_numpy(graph.weights[kept])
-    index, value = gcn_norm(
-        torch.from_numpy(graph.edges[:, kept]), weights, graph.num_nodes, dtype=torch.float64
-    )
+    index, value = gcn_norm(torch.from_numpy(graph.edges[:, kept]), weights, graph.num_nodes, dtype=torch.float64)
     theirs = torch.zeros(graph.num_nodes, graph.num_nodes, dtype=torch.float64)
     theirs[index[1], index[0]] = value
     ours = keep_edges(adjacency(graph, "in"), kept).matrix.forward.to_dense()

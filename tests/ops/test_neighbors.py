@@ -14,7 +14,7 @@ def test_agrees_with_brute_force_in_chunks() -> None:
     found = nearest(vectors, np.arange(50), 4, chunk=7)
     for i in range(50):
         similar = [(-(unit[i] @ unit[j]), j) for j in range(50) if j != i]
-        assert [j for _, j in sorted(similar)[:4]] == found.index[i].tolist()
+        assert [j for _, j in sorted(similar)[:4]] == found.position[i].tolist()
         np.testing.assert_allclose(found.cosine[i], [-s for s, _ in sorted(similar)[:4]])
 
 

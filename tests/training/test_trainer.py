@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import random_graph
 
+from conftest import random_graph
 from ssge.errors import InputError, TrainingError
 from ssge.methods import METHODS, Method
 from ssge.objectives import Losses
@@ -25,7 +25,7 @@ def method() -> Method:
 
 def test_history_has_every_epoch_and_every_term() -> None:
     seen: list[dict[str, float]] = []
-    history = train(method(), GRAPH, observers=[lambda line: seen.append(line)]).history
+    history = train(method(), GRAPH, observers=[seen.append]).history
     assert history == seen
     assert [line["epoch"] for line in history] == [1, 2, 3, 4, 5]
     assert set(history[0]) == {"epoch", "total", "alignment", "uniformity", "effective_rank", "seconds"}

@@ -299,19 +299,11 @@ _TABLE = (
         class_names=tuple(f"cs.{area.upper()}" for area in _ARXIV_AREAS.split()),
         files=(
             _arxiv("raw/edge.csv.gz", "6128cfa34df9cfcbb12f89ddf7eb2ce48e3a25cd92ac2d2e32f741ce14e9a0a0"),
-            _arxiv(
-                "raw/node-label.csv.gz", "a4ad230308d1b281556305b18c914d566842dcfd31e5a46c37d847cd4543ecfb"
-            ),
+            _arxiv("raw/node-label.csv.gz", "a4ad230308d1b281556305b18c914d566842dcfd31e5a46c37d847cd4543ecfb"),
             _arxiv("raw/node-feat.csv.gz", None),
-            _arxiv(
-                "split/time/train.csv.gz", "359a7161b0ce98b5c708d062ea549138c58367cbe9a55390e357ac732da96c9c"
-            ),
-            _arxiv(
-                "split/time/valid.csv.gz", "4c8889545445ab355a98212d5ad5911eebffb129a1a96c35adb74fa9401990a7"
-            ),
-            _arxiv(
-                "split/time/test.csv.gz", "587cfdb20bcbaeaffbb06924be93bf11f8a945e79e25508e21c8d3abc6a76921"
-            ),
+            _arxiv("split/time/train.csv.gz", "359a7161b0ce98b5c708d062ea549138c58367cbe9a55390e357ac732da96c9c"),
+            _arxiv("split/time/valid.csv.gz", "4c8889545445ab355a98212d5ad5911eebffb129a1a96c35adb74fa9401990a7"),
+            _arxiv("split/time/test.csv.gz", "587cfdb20bcbaeaffbb06924be93bf11f8a945e79e25508e21c8d3abc6a76921"),
         ),
         note="The features have no checksum on record (none is published, and no file was at hand), so they "
         "are checked by length and shape only.",

@@ -59,9 +59,7 @@ _ARRAYS = ("data", "indices", "indptr", "shape", "edges", "labels", "class_names
 def read(facts: Facts, _: Mapping[str, Path]) -> Graph:
     """Build the import graph, or read it from the cache folder if these versions have been read before."""
     folders = _installed()
-    versions = {
-        package: _version(distribution) for package, distribution in PACKAGES.items() if package in folders
-    }
+    versions = {package: _version(distribution) for package, distribution in PACKAGES.items() if package in folders}
     key = hashlib.sha256(repr((_FORMAT, sorted(versions.items()))).encode()).hexdigest()[:16]
     path = cache_folder() / f"imports-{key}.npz"
     arrays = _cached(path)
@@ -118,9 +116,7 @@ def build(modules: Mapping[str, Module]) -> dict[str, NDArray[Any]]:
     values = (1 + np.log(counts)) * np.log(len(names) / in_modules[col])
     lengths = np.sqrt(np.bincount(row, values**2, len(names)))
     shape = (len(names), len(vocabulary))
-    matrix = sp.csr_array(
-        (values / np.maximum(lengths[row], 1e-12), (row, col)), shape=shape, dtype=np.float32
-    )
+    matrix = sp.csr_array((values / np.maximum(lengths[row], 1e-12), (row, col)), shape=shape, dtype=np.float32)
     class_names, labels = np.unique(list(classes.values()), return_inverse=True)
     return {
         "data": matrix.data,
@@ -152,9 +148,7 @@ def _classes(modules: Mapping[str, Module]) -> dict[str, str]:
 def _vocabulary(documents: Sequence[Counter[str]]) -> tuple[list[str], NDArray[np.int64]]:
     left_out = {word.lower() for word in keyword.kwlist}.union(*(package.split("_") for package in PACKAGES))
     in_modules = Counter(word for words in documents for word in words)
-    kept = [
-        w for w, count in in_modules.items() if count <= MOST_MODULES * len(documents) and w not in left_out
-    ]
+    kept = [w for w, count in in_modules.items() if count <= MOST_MODULES * len(documents) and w not in left_out]
     chosen = sorted(sorted(kept, key=lambda word: (-in_modules[word], word))[:WORDS])
     return chosen, np.array([in_modules[word] for word in chosen], dtype=np.int64)
 

@@ -70,9 +70,7 @@ def _parsed(text: str) -> dict[str, int | float]:
         except ValueError:
             number = float("nan")
         if not equals or math.isnan(number):
-            raise InputError(
-                f"Options of a dataset are written name:key=number,key=number; received {item!r}."
-            )
+            raise InputError(f"Options of a dataset are written name:key=number,key=number; received {item!r}.")
         try:
             options[key] = int(value)
         except ValueError:
@@ -84,13 +82,9 @@ def _checked(key: str, value: Any, defaults: dict[str, Any], facts: Facts) -> An
     if key not in defaults:
         near = difflib.get_close_matches(key, defaults, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise InputError(
-            f"{facts.title} has no option {key!r}.{hint} Valid: {', '.join(defaults) or 'none'}."
-        )
+        raise InputError(f"{facts.title} has no option {key!r}.{hint} Valid: {', '.join(defaults) or 'none'}.")
     wanted = type(defaults[key])
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or (wanted is int and value != int(value)):
-        raise InputError(
-            f"{key} must be {'a whole number' if wanted is int else 'a number'}; received {value!r}."
-        )
+        raise InputError(f"{key} must be {'a whole number' if wanted is int else 'a number'}; received {value!r}.")
     return wanted(value)

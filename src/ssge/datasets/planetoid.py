@@ -46,18 +46,14 @@ def _graph(facts: Facts, content: Mapping[str, Any]) -> Graph:
     # Isolated nodes are absent from test.index, but their numbers are not: the range has gaps.
     n = int(order.max()) + 1
     if order.min() != start or order.size != tested.shape[0]:
-        raise ValueError(
-            f"test.index has {order.size} nodes from {order.min()}; tx has {tested.shape[0]} from {start}"
-        )
+        raise ValueError(f"test.index has {order.size} nodes from {order.min()}; tx has {tested.shape[0]} from {start}")
     rest = sp.coo_array(tested)
     rest = sp.csr_array((rest.data, (order[rest.row] - start, rest.col)), shape=(n - start, tested.shape[1]))
     features = sp.vstack([first, rest], format="csr")
     classes = np.zeros((n, content["ally"].shape[1]))
     classes[:start], classes[order] = content["ally"], content["ty"]
     lists: Mapping[int, list[int]] = content["graph"]
-    edges = (
-        np.array([(i, j) for i, targets in lists.items() for j in targets], dtype=np.int64).reshape(-1, 2).T
-    )
+    edges = np.array([(i, j) for i, targets in lists.items() for j in targets], dtype=np.int64).reshape(-1, 2).T
     split = Split(np.arange(labelled), np.arange(labelled, labelled + _VALID_NODES), np.sort(order))
     graph = Graph.of(
         edges=edges,
@@ -129,6 +125,4 @@ class _ArrayUnpickler(pickle.Unpickler):
         try:
             return _ALLOWED[module, name]
         except KeyError:
-            raise InputError(
-                f"it names {module}.{name}, allowed are arrays, sparse matrices and lists."
-            ) from None
+            raise InputError(f"it names {module}.{name}, allowed are arrays, sparse matrices and lists.") from None

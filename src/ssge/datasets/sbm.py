@@ -50,9 +50,7 @@ def sbm(
     labels = rng.permutation(np.arange(nodes) % classes)
     edges = _edges(labels, classes, degree, homophily, rng)
     matrix = rng.standard_normal((nodes, features), dtype=np.float32)
-    centres = (feature_signal * rng.standard_normal((classes, features)) / np.sqrt(features)).astype(
-        np.float32
-    )
+    centres = (feature_signal * rng.standard_normal((classes, features)) / np.sqrt(features)).astype(np.float32)
     for start in range(0, nodes, _ROWS):  # in pieces, so that no second matrix of this size is made
         piece = slice(start, start + _ROWS)
         matrix[piece] += centres[labels[piece]]
@@ -100,9 +98,7 @@ def _distinct(
 ) -> NDArray[np.int64]:
     """Draw until there are ``count`` different undirected pairs, each held as one number."""
     if count > pairs / 2:  # beyond a half, most draws would be repetitions
-        raise InputError(
-            f"degree must be lower: {count:,} edges {where} wanted, allowed is half of {pairs:,} pairs."
-        )
+        raise InputError(f"degree must be lower: {count:,} edges {where} wanted, allowed is half of {pairs:,} pairs.")
     keys = np.empty(0, dtype=np.int64)
     while keys.size < count:
         source, target = draw(count - keys.size)

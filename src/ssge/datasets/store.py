@@ -69,9 +69,7 @@ def obtain(facts: Facts, root: str | Path | None = None) -> dict[str, Path]:
     return paths
 
 
-def _what_to_do(
-    facts: Facts, missing: Sequence[File], found: dict[str, Path], folder: Path, error: Exception
-) -> str:
+def _what_to_do(facts: Facts, missing: Sequence[File], found: dict[str, Path], folder: Path, error: Exception) -> str:
     reason = " ".join(str(error).split()) or type(error).__name__
     # What came down before the failure is no longer missing.
     absent = [file for file in missing if file.name not in found]
@@ -154,6 +152,4 @@ def _verify(path: Path, file: File, where: Path | str) -> None:
     with path.open("rb") as content:
         received = hashlib.file_digest(content, "sha256").hexdigest()
     if received != file.sha256:
-        raise InputError(
-            f"{file.name}: wrong checksum of {where}; expected sha256 {file.sha256}, received {received}."
-        )
+        raise InputError(f"{file.name}: wrong checksum of {where}; expected sha256 {file.sha256}, received {received}.")

@@ -33,9 +33,7 @@ def checked_labels(labels: ArrayLike, n: int) -> NDArray[np.int64]:
     """Return one class index >= 0 for each of n rows."""
     array = np.asarray(labels)
     if array.shape != (n,):
-        raise InputError(
-            f"labels must have one class for each row of embedding ({n}); received {array.shape}."
-        )
+        raise InputError(f"labels must have one class for each row of embedding ({n}); received {array.shape}.")
     if array.dtype.kind not in "iu":
         raise InputError(f"labels must be integer classes; received dtype {array.dtype}.")
     if array.min() < 0:
@@ -50,9 +48,7 @@ def checked_split(split: Split, n: int) -> Split:
         if part.ndim != 1 or part.size == 0:
             raise InputError(f"split.{name} must be a list of at least one row; received shape {part.shape}.")
         if part.dtype.kind not in "iu":
-            raise InputError(
-                f"split.{name} must hold row numbers, not {part.dtype}; of a mask use its nonzero()."
-            )
+            raise InputError(f"split.{name} must hold row numbers, not {part.dtype}; of a mask use its nonzero().")
         if part.min() < 0 or part.max() >= n:
             raise InputError(f"split.{name} must hold rows 0..{n - 1}; received {part.min()}..{part.max()}.")
     rows, count = np.unique(np.concatenate(list(parts.values())), return_counts=True)

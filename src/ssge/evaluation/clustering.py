@@ -35,9 +35,7 @@ def kmeans_labels(embedding: ArrayLike, k: int, seed: int = 0) -> NDArray[np.int
 
     rows = unit_rows(checked_embedding(embedding))
     if not 1 <= k <= rows.shape[0]:
-        raise InputError(
-            f"the number of clusters must be 1..{rows.shape[0]} (the number of rows); received {k}."
-        )
+        raise InputError(f"the number of clusters must be 1..{rows.shape[0]} (the number of rows); received {k}.")
     # scikit-learn's threads must not be more than torch's: two pools that fight cost a factor of ten.
     with threadpool_limits(limits=torch.get_num_threads()):
         found = KMeans(n_clusters=k, n_init=10, random_state=seed).fit_predict(rows)

@@ -130,9 +130,7 @@ def linear_probes(
     from threadpoolctl import threadpool_limits
 
     if len(splits) != len(seeds) or not splits:
-        raise InputError(
-            f"splits and seeds must be equally many, at least 1; received {len(splits)} and {len(seeds)}."
-        )
+        raise InputError(f"splits and seeds must be equally many, at least 1; received {len(splits)} and {len(seeds)}.")
     X = checked_embedding(embedding)
     y = checked_labels(labels, X.shape[0])
     shift, scale = _shift_and_scale(X) if isinstance(probe, LbfgsProbe) else (0.0, 1.0)
@@ -148,9 +146,7 @@ def linear_probes(
         for key in dict.fromkeys(map(id, splits)):
             members = [i for i, split in enumerate(splits) if id(split) == key]
             split = checked_split(splits[members[0]], X.shape[0])
-            scores.update(
-                zip(members, _scores(rows, y, split, probe, [seeds[i] for i in members]), strict=True)
-            )
+            scores.update(zip(members, _scores(rows, y, split, probe, [seeds[i] for i in members]), strict=True))
     return [scores[i] for i in range(len(splits))]
 
 
@@ -271,9 +267,7 @@ def _best_on_path(
     return best, chosen, kept
 
 
-def _accuracy(
-    weights: Matrix, inputs: Matrix, classes: NDArray[np.int64], labels: NDArray[np.int64]
-) -> Matrix:
+def _accuracy(weights: Matrix, inputs: Matrix, classes: NDArray[np.int64], labels: NDArray[np.int64]) -> Matrix:
     """Fraction of rows that each head classifies rightly; a class unseen in training is never right."""
     heads, k, width = weights.shape
     scores = (inputs @ weights.reshape(heads * k, width).T).reshape(-1, heads, k)

@@ -21,7 +21,15 @@ def catalogue(kind: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         return (
             ("name", "nodes", "edges", "features", "classes", "split", "description"),
             [
-                (f.name, _count(f.num_nodes), _count(f.num_edges), _count(f.num_features), _count(f.num_classes), f.split, f.description)
+                (
+                    f.name,
+                    _count(f.num_nodes),
+                    _count(f.num_edges),
+                    _count(f.num_features),
+                    _count(f.num_classes),
+                    f.split,
+                    f.description,
+                )
                 for f in facts
             ],
         )

@@ -124,9 +124,7 @@ class _Kept:
             if config:
                 self.check(record, path)
         else:
-            record = RunRecord(
-                method=name, dataset=self.dataset, seed=seed, config=config, machine=machine()
-            )
+            record = RunRecord(method=name, dataset=self.dataset, seed=seed, config=config, machine=machine())
         if self.protocol.name not in record.scores:
             log.info("scoring %s, seed %d, by protocol %s", name, seed, self.protocol.name)
             record.scores[self.protocol.name] = evaluate(embedding(), self.graph, self.protocol)

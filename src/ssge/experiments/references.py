@@ -15,10 +15,7 @@ from ssge.training.checkpoint import build
 
 def raw_features(graph: Graph) -> NDArray[np.floating[Any]]:
     """Return X as it is."""
-    features: NDArray[np.floating[Any]] = (
-        graph.features.toarray() if sp.issparse(graph.features) else graph.features
-    )
-    return features
+    return _dense(graph.features)
 
 
 def propagated_features(graph: Graph, hops: int = 2) -> NDArray[np.floating[Any]]:
@@ -26,23 +23,22 @@ def propagated_features(graph: Graph, hops: int = 2) -> NDArray[np.floating[Any]
     n = graph.num_nodes
     weights = np.ones(graph.num_edges) if graph.weights is None else graph.weights
     source, target = graph.edges
-    adjacency = sp.coo_array((weights, (target, source)), shape=(n, n)).tocsr() + sp.eye_array(
-        n, format="csr"
-    )
+    adjacency = sp.coo_array((weights, (target, source)), shape=(n, n)).tocsr() + sp.eye_array(n, format="csr")
     incoming, outgoing = adjacency.sum(axis=1), adjacency.sum(axis=0)
     adjacency = sp.diags_array(incoming**-0.5) @ adjacency @ sp.diags_array(outgoing**-0.5)
     features = graph.features
     for _ in range(hops):
         features = adjacency @ features
-    dense: NDArray[np.floating[Any]] = features.toarray() if sp.issparse(features) else np.asarray(features)
-    return dense.astype(graph.features.dtype)
+    return _dense(features).astype(graph.features.dtype)
 
 
-def untrained_encoder(
-    graph: Graph, method: str, config: MethodConfig, seed: int
-) -> NDArray[np.floating[Any]]:
-    """Return the embedding of a freshly built, never trained model."""
+def untrained_encoder(graph: Graph, method: str, config: MethodConfig, seed: int) -> NDArray[np.floating[Any]]:
+    """Return the raw output of a freshly built, never trained encoder."""
     built = build(method, config.model_dump(), graph.info, seed)
-    built.calibrate(graph)
     embedding: NDArray[np.floating[Any]] = built.embed(graph).numpy()
     return embedding
+
+
+def _dense(features: Any) -> NDArray[np.floating[Any]]:
+    array: NDArray[np.floating[Any]] = features.toarray() if sp.issparse(features) else np.asarray(features)
+    return array

@@ -173,24 +173,22 @@ def fit(
     ``model.safetensors`` and last ``record.json`` at the end.
     """
     config = config or resolve_config(method)
+    built = build(method, config.model_dump(), graph.info, seed, getattr(torch, dtype), choose_device(device))
     folder = None if out is None else RunFolder(out)
     if folder is not None:
         folder.claim(force, resume)
         with atomic(folder.config) as temporary:
             temporary.write_text(write_toml(json.loads(config.model_dump_json())))
-    built = build(method, config.model_dump(), graph.info, seed, getattr(torch, dtype), choose_device(device))
     checkpoint = None if folder is None else Checkpoint(folder.checkpoint, checkpoint_every)
 
-    with Interrupt() as interrupt, History(folder and folder.history) as history:
+    with Interrupt() as interrupt, History(None if folder is None else folder.history) as history:
         watching: list[Observer] = [history, interrupt, *observers]
         if quiet:
             trained = train(built, graph, seed=seed, observers=watching, checkpoint=checkpoint, resume=resume)
         else:
             with ProgressBar(config.epochs, f"{built.title} on {graph.name}, seed {seed}") as bar:
                 watching.append(bar)
-                trained = train(
-                    built, graph, seed=seed, observers=watching, checkpoint=checkpoint, resume=resume
-                )
+                trained = train(built, graph, seed=seed, observers=watching, checkpoint=checkpoint, resume=resume)
         history.rewrite(trained.history)
     if not trained.finished:
         raise InterruptedRun(

@@ -42,9 +42,7 @@ def write_embedding(path: Path, node_ids: NDArray[Any], vectors: NDArray[np.floa
     import pyarrow.parquet as pq
 
     if vectors.ndim != 2 or node_ids.shape != vectors.shape[:1]:
-        raise InputError(
-            f"vectors must be a matrix with {node_ids.size} rows, one an id; received {vectors.shape}."
-        )
+        raise InputError(f"vectors must be a matrix with {node_ids.size} rows, one an id; received {vectors.shape}.")
     columns = [_id_column(node_ids), *(pa.array(np.ascontiguousarray(column)) for column in vectors.T)]
     table = pa.table(columns, names=["id", *column_names(vectors.shape[1])])
     with atomic(path) as temporary:
@@ -75,7 +73,6 @@ def read_embedding(path: Path) -> Embedding:
     if not path.is_file():
         raise InputError(f"No such file: {path}.")
     try:
-        # Not read_table: it would take a folder called seed=1 for a further column.
         with pq.ParquetFile(path) as file:
             table = file.read()
     except (pa.ArrowException, OSError) as error:

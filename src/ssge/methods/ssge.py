@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 import torch
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from ssge.graph import Graph, GraphInfo
 from ssge.methods._base import METHODS, Method, MethodConfig
@@ -22,7 +22,9 @@ class SSGEConfig(MethodConfig):
     feature_mask: float = Field(0.1, ge=0, le=1, description="Probability of masking a feature column of a view [p_m].")
     uniformity_weight: float = Field(0.1, ge=0, description="Weight of the uniformity term [lambda].")
     alignment_weight: float = Field(1.0, ge=0, description="Weight of the alignment term; 0 for the ablation.")
-    widths: tuple[int, ...] = Field((256, 256), min_length=1, description="Width of each layer, the embedding last.")
+    widths: tuple[PositiveInt, ...] = Field(
+        (256, 256), min_length=1, description="Width of each layer, the embedding last."
+    )
     encoder: Literal["gcn", "mlp"] = Field("gcn", description="gcn, or mlp: features alone, with batch normalisation.")
     activation: Literal["elu", "relu", "none"] = Field("elu", description="Activation between layers.")
     normalisation: Literal["out-in", "in"] = Field("out-in", description="Degrees in the GCN normalisation.")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from itertools import pairwise
+from typing import TypeAlias, cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 from ssge.registry import Registry
 from ssge.views import View
@@ -15,8 +16,8 @@ from ssge.views import View
 ENCODERS: Registry[type[GCN] | type[MLP]] = Registry("encoder")
 Activation: TypeAlias = Callable[[Tensor], Tensor]
 ACTIVATIONS: Registry[Activation] = Registry("activation")
-ACTIVATIONS.add("elu", F.elu)
-ACTIVATIONS.add("relu", F.relu)
+ACTIVATIONS.add("elu", functional.elu)
+ACTIVATIONS.add("relu", functional.relu)
 ACTIVATIONS.add("none", lambda x: x)
 
 
@@ -42,9 +43,13 @@ class _Encoder(nn.Module):
         self.activation = ACTIVATIONS[activation]
         last = len(widths) - 2
         self.layers = nn.ModuleList(
-            Affine(inputs, outputs, layer < last, generator)
-            for layer, (inputs, outputs) in enumerate(zip(widths[:-1], widths[1:], strict=True))
+            Affine(inputs, outputs, layer < last, generator) for layer, (inputs, outputs) in enumerate(pairwise(widths))
         )
+
+    @property
+    def affine(self) -> list[Affine]:
+        """The layers by their own type, which a ``ModuleList`` does not tell."""
+        return cast("list[Affine]", list(self.layers))
 
 
 @ENCODERS.register("gcn")
@@ -67,19 +72,19 @@ class GCN(_Encoder):
     def forward(self, view: View) -> Tensor:
         """Return the n x d representations of a view."""
         hidden: Tensor | None = None
-        for layer in self.layers:
+        for layer in self.affine:
             hidden = self._layer(layer, view.adjacency @ ((view.features if hidden is None else hidden) @ layer.weight))
         assert hidden is not None
         return hidden
 
-    def _layer(self, layer: nn.Module, hidden: Tensor) -> Tensor:
+    def _layer(self, layer: Affine, hidden: Tensor) -> Tensor:
         return hidden if layer.bias is None else self.activation(hidden + layer.bias)
 
     @torch.no_grad()
     def embed(self, view: View, chunk: int) -> Tensor:
         """Return what `forward` does, in chunks of nodes: two layers' outputs and one chunk in memory at most."""
         hidden: Tensor | None = None
-        for layer in self.layers:
+        for layer in self.affine:
             weight = layer.weight
             product = weight.new_empty(view.num_nodes, weight.shape[1])
             for start in range(0, view.num_nodes, chunk):
@@ -104,18 +109,19 @@ class MLP(_Encoder):
 
     def forward(self, view: View) -> Tensor:
         """Return the n x d representations of a view."""
-        return self._upper(view.features @ self.layers[0].weight)
+        return self._upper(view.features @ self.affine[0].weight)
 
     def _upper(self, hidden: Tensor) -> Tensor:
-        for layer, norm, above in zip(self.layers[:-1], self.norms, self.layers[1:], strict=True):
-            hidden = self.activation(norm(hidden + layer.bias)) @ above.weight
+        for layer, norm, above in zip(self.affine[:-1], self.norms, self.affine[1:], strict=True):
+            hidden = self.activation(norm(hidden if layer.bias is None else hidden + layer.bias)) @ above.weight
         return hidden
 
     @torch.no_grad()
     def embed(self, view: View, chunk: int) -> Tensor:
         """Return what `forward` does in evaluation mode, in chunks of nodes."""
-        output = self.layers[-1].weight.new_empty(view.num_nodes, self.layers[-1].weight.shape[1])
+        first, last = self.affine[0].weight, self.affine[-1].weight
+        output = last.new_empty(view.num_nodes, last.shape[1])
         for start in range(0, view.num_nodes, chunk):
             stop = min(start + chunk, view.num_nodes)
-            output[start:stop] = self._upper(view.features.block(start, stop, self.layers[0].weight))
+            output[start:stop] = self._upper(view.features.block(start, stop, first))
         return output

@@ -9,8 +9,8 @@ R = diag(1/s) Zc'Zc / (n-1) diag(1/s) the correlation matrix of a view:
 Both are functions of the moments alone, so the objective costs O(n d^2 + d^3) time and O(d^2) memory beside Z.
 
 Differences from the paper: its last form of the alignment lacks the minus sign (a slip: it is to be minimised).
-Differences from the released code: that one drops the constant 2d, and clamps eigenvalues at 1e-8, which gives exactly the
-collapsed directions no gradient; ``floor_mode="clamp"`` reproduces it.
+Differences from the released code: that one drops the constant 2d, and clamps eigenvalues at 1e-8, which gives exactly
+the collapsed directions no gradient; ``floor_mode="clamp"`` reproduces it.
 """
 
 from __future__ import annotations
@@ -31,19 +31,17 @@ EIGENVALUE_FLOOR = 1e-4
 def alignment(z1: Tensor, z2: Tensor) -> Tensor:
     """Return the alignment term: minus the summed correlation of equal columns of two views, times (n-1)/n."""
     m = moments(z1, z2)
-    inverses = [deviations(c, mu, m.count)[1] for c, mu in zip(m.scatter, m.means, strict=True)]
+    inverses = [deviations(c, mu, m.n)[1] for c, mu in zip(m.scatter, m.means, strict=True)]
     assert m.cross is not None
-    return -(m.cross * inverses[0] * inverses[1]).sum() / m.count
+    return -(m.cross * inverses[0] * inverses[1]).sum() / m.n
 
 
-def wasserstein_uniformity(
-    z: Tensor, floor: float = EIGENVALUE_FLOOR, floor_mode: FloorMode = "tangent"
-) -> Tensor:
+def wasserstein_uniformity(z: Tensor, floor: float = EIGENVALUE_FLOOR, floor_mode: FloorMode = "tangent") -> Tensor:
     """Return the squared 2-Wasserstein distance of the standardised columns of one view to N(0, I)."""
     m = moments(z)
-    _warn_if_wide(m.count, z.shape[1])
-    inverse = deviations(m.scatter[0], m.means[0], m.count)[1]
-    root, _ = trace_sqrt(correlation(m.scatter[0], inverse, m.count), floor, floor_mode)
+    _warn_if_wide(m.n, z.shape[1])
+    inverse = deviations(m.scatter[0], m.means[0], m.n)[1]
+    root, _ = trace_sqrt(correlation(m.scatter[0], inverse, m.n), floor, floor_mode)
     return 2 * (z.shape[1] - root)
 
 
@@ -75,13 +73,13 @@ def gaussian(
     """
     m = moments(z1, z2)
     d = z1.shape[1]
-    _warn_if_wide(m.count, d)
-    inverses = [deviations(c, mu, m.count)[1] for c, mu in zip(m.scatter, m.means, strict=True)]
+    _warn_if_wide(m.n, d)
+    inverses = [deviations(c, mu, m.n)[1] for c, mu in zip(m.scatter, m.means, strict=True)]
     assert m.cross is not None
-    aligned = -(m.cross * inverses[0] * inverses[1]).sum() / m.count
+    aligned = -(m.cross * inverses[0] * inverses[1]).sum() / m.n
     roots, spectra = zip(
         *(
-            trace_sqrt(correlation(c, inverse, m.count), floor, floor_mode)
+            trace_sqrt(correlation(c, inverse, m.n), floor, floor_mode)
             for c, inverse in zip(m.scatter, inverses, strict=True)
         ),
         strict=True,
@@ -97,8 +95,8 @@ def gaussian(
 def trace_sqrt(matrix: Tensor, floor: float, floor_mode: FloorMode = "tangent") -> tuple[Tensor, Tensor]:
     r"""Return tr(R^(1/2)) of a symmetric matrix, and its eigenvalues (ascending, detached).
 
-    The gradient is 1/2 R^(-1/2) in closed form, from one ``eigh``; nothing is differentiated through eigenvectors, which
-    would be NaN for repeated eigenvalues, that is exactly at the optimum R = I.
+    The gradient is 1/2 R^(-1/2) in closed form, from one ``eigh``; nothing is differentiated through eigenvectors,
+    which would be NaN for repeated eigenvalues, that is exactly at the optimum R = I.
 
     Parameters
     ----------
@@ -107,9 +105,9 @@ def trace_sqrt(matrix: Tensor, floor: float, floor_mode: FloorMode = "tangent") 
     floor
         Below this eigenvalue the root is not followed any further.
     floor_mode
-        ``tangent`` continues the root by its tangent at ``floor``: the gradient is bounded by 1/(2 sqrt(floor)) and never
-        zero, so that a collapsed direction is always pushed back. ``clamp`` replaces the eigenvalue by ``floor``: no
-        gradient below it, as the released code has it (with 1e-8).
+        ``tangent`` continues the root by its tangent at ``floor``: the gradient is bounded by 1/(2 sqrt(floor)) and
+        never zero, so that a collapsed direction is always pushed back. ``clamp`` replaces the eigenvalue by ``floor``:
+        no gradient below it, as the released code has it (with 1e-8).
     """
     root, eigenvalues = _TraceSqrt.apply(matrix, floor, floor_mode)  # type: ignore[no-untyped-call]
     return root, eigenvalues
@@ -132,15 +130,15 @@ class _TraceSqrt(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
         vectors, slope = ctx.saved_tensors
         return (vectors * (gradient * slope)) @ vectors.t(), None, None
 
 
-def _warn_if_wide(count: int, d: int) -> None:
-    if count <= d:
+def _warn_if_wide(n: int, d: int) -> None:
+    if n <= d:
         warnings.warn(
-            f"{count} nodes cannot fill {d} dimensions: the correlation matrix has rank {max(count - 1, 0)} at most; "
+            f"{n} nodes cannot fill {d} dimensions: the correlation matrix has rank {max(n - 1, 0)} at most; "
             "use a smaller output width.",
             CollapseWarning,
             stacklevel=3,

@@ -57,7 +57,7 @@ class Adjacency:
     normalisation
         One of the two conventions above.
     kept
-        Boolean mask over the entries of ``pattern.incoming``, or None for all. Dropping edges is a new mask, nothing else.
+        Boolean mask over the entries of ``pattern.incoming``, or None for all: dropping edges is a new mask.
     """
 
     def __init__(self, pattern: Pattern, normalisation: Normalisation = "out-in", kept: Tensor | None = None) -> None:
@@ -93,7 +93,7 @@ class Adjacency:
     @property
     def num_entries(self) -> int:
         """Number of entries of the full matrix: edges and self-loops."""
-        return self.pattern.incoming.index.numel()
+        return self.pattern.incoming.column.numel()
 
     @property
     def device(self) -> torch.device:
@@ -114,9 +114,7 @@ class Adjacency:
             outgoing = _select(outgoing, self.kept[self.pattern.order], self.pattern.weighted)
         at_target = self._degree(incoming).rsqrt_()
         at_source = at_target if self.normalisation == "in" else self._degree(outgoing).rsqrt_()
-        return SparseMatrix(
-            self._scaled(incoming, at_target, at_source), self._scaled(outgoing, at_source, at_target)
-        )
+        return SparseMatrix(self._scaled(incoming, at_target, at_source), self._scaled(outgoing, at_source, at_target))
 
     def _degree(self, rows: Rows) -> Tensor:
         if not self.pattern.weighted:
@@ -125,8 +123,8 @@ class Adjacency:
         return degree.index_add_(0, row_of_entry(rows.pointer), rows.value)
 
     def _scaled(self, rows: Rows, at_row: Tensor, at_column: Tensor) -> Rows:
-        value = at_row.repeat_interleave(rows.pointer.diff().long(), output_size=rows.index.numel())
-        value *= at_column[rows.index]
+        value = at_row.repeat_interleave(rows.pointer.diff().long(), output_size=rows.column.numel())
+        value *= at_column[rows.column]
         if self.pattern.weighted:
             value *= rows.value
         return rows._replace(value=value)
@@ -143,5 +141,5 @@ def _select(rows: Rows, kept: Tensor, weighted: bool) -> Rows:
     """Leave only some entries; the values of an unweighted pattern are all one, so any will do."""
     before = torch.zeros(kept.numel() + 1, dtype=rows.pointer.dtype, device=kept.device)
     torch.cumsum(kept, 0, out=before[1:])
-    index = rows.index[kept]
-    return Rows(before[rows.pointer], index, rows.value[kept] if weighted else rows.value[: index.numel()])
+    column = rows.column[kept]
+    return Rows(before[rows.pointer], column, rows.value[kept] if weighted else rows.value[: column.numel()])

@@ -33,15 +33,13 @@ class Features:
         self.shape = matrix.shape if isinstance(matrix, SparseMatrix) else (matrix.shape[1], matrix.shape[0])
 
     @classmethod
-    def of(
-        cls, features: Any, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
-    ) -> Features:
+    def of(cls, features: Any, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32) -> Features:
         """Bring the features of a graph (array or scipy CSR) to a device."""
         if sp.issparse(features):
             rows = Rows(
                 torch.from_numpy(features.indptr.astype(np.int32)).to(device),
                 torch.from_numpy(features.indices.astype(np.int32)).to(device),
-                torch.from_numpy(features.data).to(device, dtype),
+                torch.tensor(features.data, device=device, dtype=dtype),
             )
             return cls(SparseMatrix(rows, transposed(rows, features.shape[1])[0]))
         return cls(torch.from_numpy(np.ascontiguousarray(features.T)).to(device, dtype))

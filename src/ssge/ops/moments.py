@@ -14,8 +14,8 @@ class Moments(NamedTuple):
 
     Attributes
     ----------
-    count
-        Number of rows, n.
+    n
+        Number of rows.
     means
         Column means, one vector a view.
     scatter
@@ -24,7 +24,7 @@ class Moments(NamedTuple):
         Column-wise products of the two centred views, ``sum_i Zc1_ij Zc2_ij`` (d); None for one view.
     """
 
-    count: int
+    n: int
     means: tuple[Tensor, ...]
     scatter: tuple[Tensor, ...]
     cross: Tensor | None
@@ -46,12 +46,12 @@ class CollapseWarning(UserWarning):
     """The representation has lost dimensions, or cannot have them."""
 
 
-def deviations(scatter: Tensor, mean: Tensor, count: int) -> tuple[Tensor, Tensor]:
+def deviations(scatter: Tensor, mean: Tensor, n: int) -> tuple[Tensor, Tensor]:
     """Return the column deviations s (ddof 1) and 1/s; a constant column gets s = 1 and 1/s = 0, so nothing is NaN.
 
     A column counts as constant when its deviation cannot be told from the rounding of its mean.
     """
-    variance = scatter.diagonal() / max(count - 1, 1)
+    variance = scatter.diagonal() / max(n - 1, 1)
     with torch.no_grad():
         rounding = 8 * torch.finfo(mean.dtype).eps * mean.abs()
         constant = variance <= rounding.square().clamp_min(torch.finfo(mean.dtype).tiny)
@@ -66,9 +66,9 @@ def deviations(scatter: Tensor, mean: Tensor, count: int) -> tuple[Tensor, Tenso
     return deviation, (~constant) / deviation
 
 
-def correlation(scatter: Tensor, inverse_deviation: Tensor, count: int) -> Tensor:
+def correlation(scatter: Tensor, inverse_deviation: Tensor, n: int) -> Tensor:
     """Return R = diag(1/s) Zc'Zc / (n-1) diag(1/s)."""
-    return scatter * (inverse_deviation / max(count - 1, 1)).unsqueeze(1) * inverse_deviation
+    return scatter * (inverse_deviation / max(n - 1, 1)).unsqueeze(1) * inverse_deviation
 
 
 class _One(torch.autograd.Function):
@@ -84,7 +84,7 @@ class _One(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, _mean: Tensor, scatter: Tensor) -> Tensor:
         # Centring needs no further term: the columns of `centred` sum to zero, and so do those of the result.
-        (centred,) = ctx.saved_tensors
+        centred: Tensor = ctx.saved_tensors[0]
         return centred @ (scatter + scatter.t())
 
 
@@ -99,7 +99,7 @@ class _Two(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
         _, _, scatter1, scatter2, cross = gradients
         c1, c2 = ctx.saved_tensors
         return (

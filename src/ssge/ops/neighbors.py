@@ -13,15 +13,15 @@ from ssge.errors import InputError
 class Neighbors(NamedTuple):
     """For each query row: positions of its nearest rows, nearest first, and their cosines."""
 
-    index: NDArray[np.int64]
+    position: NDArray[np.int64]
     cosine: NDArray[np.floating[Any]]
 
 
 def nearest(vectors: NDArray[np.floating[Any]], queries: NDArray[np.int64], k: int, chunk: int = 1024) -> Neighbors:
     """Return the k rows nearest to each of some rows, themselves left out; ties go to the lower position.
 
-    Columns are centred first: the objective leaves the mean of a column free, and a common offset would make all cosines
-    alike. Cost O(q n d) time, O(chunk n) memory.
+    Columns are centred first: the objective leaves the mean of a column free, and a common offset would make all
+    cosines alike. Cost O(q n d) time, O(chunk n) memory.
     """
     n = vectors.shape[0]
     if not 1 <= k < n:

@@ -17,7 +17,7 @@ class Rows(NamedTuple):
     """Compressed sparse rows: entries ``pointer[i]`` to ``pointer[i + 1]`` belong to row i."""
 
     pointer: Tensor
-    index: Tensor
+    column: Tensor
     value: Tensor
 
 
@@ -32,8 +32,8 @@ def csr(rows: Rows, num_columns: int) -> Tensor:
 
 def transposed(rows: Rows, num_columns: int) -> tuple[Rows, Tensor]:
     """Return the rows of the transpose, and which entry of ``rows`` each of its entries is."""
-    order = torch.argsort(rows.index, stable=True)
-    counts = torch.bincount(rows.index, minlength=num_columns)
+    order = torch.argsort(rows.column, stable=True)
+    counts = torch.bincount(rows.column, minlength=num_columns)
     pointer = torch.zeros(num_columns + 1, dtype=rows.pointer.dtype, device=counts.device)
     torch.cumsum(counts, 0, out=pointer[1:])
     return Rows(pointer, row_of_entry(rows.pointer)[order], rows.value[order]), order
@@ -70,7 +70,7 @@ class SparseMatrix:
         """Return rows ``start`` to ``stop`` as a CSR tensor over the same memory, for products without gradient."""
         pointer = self.rows.pointer[start : stop + 1]
         first, last = int(pointer[0]), int(pointer[-1])
-        part = Rows(pointer - pointer[0], self.rows.index[first:last], self.rows.value[first:last])
+        part = Rows(pointer - pointer[0], self.rows.column[first:last], self.rows.value[first:last])
         return csr(part, self.shape[1])
 
 
@@ -81,5 +81,5 @@ class _Product(torch.autograd.Function):
         return torch.mm(forward, dense)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         return torch.mm(ctx.transpose, gradient), None, None

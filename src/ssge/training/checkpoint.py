@@ -92,15 +92,15 @@ class Checkpoint:
         with atomic(self.path) as temporary:
             save_file(_contiguous(tensors), temporary, {"ssge": json.dumps(facts)})
 
-    def load(
-        self, method: Method, optimiser: torch.optim.Optimizer, generator: torch.Generator, seed: int
-    ) -> Progress:
+    def load(self, method: Method, optimiser: torch.optim.Optimizer, generator: torch.Generator, seed: int) -> Progress:
         """Restore what `save` wrote into a freshly built training of the same configuration."""
         tensors, facts = _read(self.path)
         expected = _description(method) | {"seed": seed}
         for key, value in expected.items():
             if facts.get(key) != value:
-                raise InputError(f"{self.path} is of another run: its {key} is {facts.get(key)}, this run's is {value}.")
+                raise InputError(
+                    f"{self.path} is of another run: its {key} is {facts.get(key)}, this run's is {value}."
+                )
         method.load_state_dict(_below(tensors, "method."))
         state: dict[int, dict[str, Tensor]] = {}
         for name, tensor in _below(tensors, "optimiser.").items():

@@ -84,7 +84,8 @@ def train(
         method.after_step((len(history) + 1) / config.epochs)
         line["seconds"] = before + time.perf_counter() - began
         history.append(line)
-        stopped = any([observer(line) for observer in observers])
+        answers = [observer(line) for observer in observers]  # all of them are asked
+        stopped = any(answers)
         due = checkpoint is not None and checkpoint.every > 0 and len(history) % checkpoint.every == 0
         if checkpoint is not None and (stopped or due):
             checkpoint.save(method, optimiser, generator, seed, history)

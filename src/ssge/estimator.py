@@ -1,0 +1,289 @@
+"""SSGE in the manner of scikit-learn: ``fit``, ``transform``, ``embedding_``."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from contextlib import nullcontext
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import ValidationError
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ssge.errors import InputError
+from ssge.files import atomic
+from ssge.foreign import is_graph
+from ssge.graph import Graph
+from ssge.io.embeddings import read_embedding, write_embedding
+from ssge.methods.ssge import SSGEConfig
+from ssge.objectives.gaussian import EIGENVALUE_FLOOR
+from ssge.training.checkpoint import build, load_model, save_model
+from ssge.training.progress import ProgressBar
+from ssge.training.trainer import train
+
+log = logging.getLogger(__name__)
+
+
+class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Self-supervised Gaussian embedding of the nodes of a graph.
+
+    Parameters
+    ----------
+    n_components
+        Width of the embedding, d.
+    hidden
+        Widths of the layers before it; ``()`` makes a one-layer encoder.
+    encoder
+        ``gcn``, or ``mlp`` for features alone with batch normalisation.
+    edge_drop, feature_mask
+        Probabilities of dropping an edge and of masking a feature column in each view.
+    uniformity_weight
+        Lambda: weight of the Wasserstein distance to the isotropic Gaussian against alignment of the views.
+    epochs
+        Passes over the graph; trained to convergence the objective gives worse embeddings.
+    learning_rate, weight_decay
+        Of Adam.
+    activation, normalisation, eigenvalue_floor, floor_mode
+        See `ssge.methods.ssge.SSGEConfig`.
+    n_neighbors
+        When a matrix is given without ``adjacency``: neighbours of each row in the graph made of the rows.
+    device, dtype
+        Where and in which precision to train.
+    random_state
+        Seed of the weights and of the views.
+    verbose
+        Show progress on standard error.
+
+    Attributes
+    ----------
+    embedding_
+        n x d array, one row a training node: the encoder's output on the whole graph, scaled as one to unit
+        root mean square.
+    node_ids_
+        The ids of these nodes.
+    n_features_in_, feature_names_in_
+        Number of feature columns, and their names if X was a data frame.
+    history_
+        One dict an epoch: total, alignment, uniformity, effective_rank, seconds.
+    encoder_
+        The trained encoder, a plain ``torch.nn.Module``.
+
+    Examples
+    --------
+    >>> import ssge
+    >>> graph = ssge.load_dataset("karate")
+    >>> model = ssge.SSGE(n_components=8, hidden=(16,), epochs=5, random_state=0).fit(graph)
+    >>> model.embedding_.shape
+    (34, 8)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 256,
+        *,
+        hidden: Sequence[int] = (256,),
+        encoder: Literal["gcn", "mlp"] = "gcn",
+        edge_drop: float = 0.3,
+        feature_mask: float = 0.1,
+        uniformity_weight: float = 0.1,
+        epochs: int = 100,
+        learning_rate: float = 1e-3,
+        weight_decay: float = 1e-5,
+        activation: Literal["elu", "relu", "none"] = "elu",
+        normalisation: Literal["out-in", "in"] = "out-in",
+        eigenvalue_floor: float = EIGENVALUE_FLOOR,
+        floor_mode: Literal["tangent", "clamp"] = "tangent",
+        n_neighbors: int = 10,
+        device: str = "cpu",
+        dtype: Literal["float32", "float64"] = "float32",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.hidden = hidden
+        self.encoder = encoder
+        self.edge_drop = edge_drop
+        self.feature_mask = feature_mask
+        self.uniformity_weight = uniformity_weight
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.activation = activation
+        self.normalisation = normalisation
+        self.eigenvalue_floor = eigenvalue_floor
+        self.floor_mode = floor_mode
+        self.n_neighbors = n_neighbors
+        self.device = device
+        self.dtype = dtype
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, *, adjacency: Any = None) -> Self:
+        """Learn an embedding of a graph.
+
+        Parameters
+        ----------
+        X
+            A `Graph`, a PyTorch Geometric, DGL or NetworkX graph with features, or a matrix of node features.
+        y
+            Ignored: no label is ever used.
+        adjacency
+            n x n matrix of edges, when X is a matrix of features. Without it the graph of nearest neighbours
+            of the rows of X is used.
+        """
+        config = self._config()
+        graph = self._graph(X, adjacency, reset=True).without_labels()
+        if graph.num_nodes < 2:
+            raise InputError(f"X must have at least 2 nodes to learn from; received {graph.num_nodes}.")
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        method = build("ssge", config, graph.info, seed, getattr(torch, self.dtype), self.device)
+        with ProgressBar(self.epochs, f"SSGE on {graph.name}") if self.verbose else nullcontext() as bar:
+            trained = train(method, graph, seed=seed, observers=[bar] if bar else [])
+        self._method = method
+        self.history_ = trained.history
+        self.embedding_ = method.embed(graph).cpu().numpy()
+        self.node_ids_ = graph.node_ids
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, *, adjacency: Any = None) -> NDArray[np.floating[Any]]:
+        """Learn an embedding and return it, one row a node."""
+        embedding: NDArray[np.floating[Any]] = self.fit(X, y, adjacency=adjacency).embedding_
+        return embedding
+
+    def transform(self, X: Any, *, adjacency: Any = None) -> NDArray[np.floating[Any]]:
+        """Embed the nodes of another graph with the same features, without training.
+
+        Parameters
+        ----------
+        X, adjacency
+            As in `fit`; as many feature columns. A matrix without ``adjacency`` gets the graph of its own
+            nearest neighbours.
+        """
+        check_is_fitted(self)
+        graph = self._graph(X, adjacency, reset=False)
+        embedding: NDArray[np.floating[Any]] = self._method.embed(graph).cpu().numpy()
+        return embedding
+
+    @property
+    def encoder_(self) -> torch.nn.Module:
+        """The trained encoder."""
+        check_is_fitted(self)
+        return self._method.encoder
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted estimator into a folder: safetensors, JSON and Parquet, no pickle.
+
+        Node ids that are neither integers nor strings are written as their ``str``, and a ``random_state``
+        that is a generator is not written.
+        """
+        check_is_fitted(self)
+        folder = Path(path)
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"path must be a folder, new or old; {folder} is a file.")
+        save_model(folder / "model.safetensors", self._method)
+        write_embedding(folder / "embedding.parquet", self.node_ids_, self.embedding_)
+        seed = self.random_state if isinstance(self.random_state, Integral) else None
+        state = {
+            "params": self.get_params() | {"hidden": list(self.hidden), "random_state": seed},
+            "history": self.history_,
+            "feature_names": getattr(self, "feature_names_in_", np.array([])).tolist(),
+        }
+        with atomic(folder / "estimator.json") as temporary:  # last: without it the folder is no estimator
+            temporary.write_text(json.dumps(state, indent=1, default=np.generic.item) + "\n", "utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path, device: str = "cpu") -> Self:
+        """Read a fitted estimator that `save` wrote, and bring it to a device."""
+        folder = Path(path)
+        file = folder / "estimator.json"
+        if not file.is_file():
+            raise InputError(f"No estimator in {folder}: {file.name} is missing.")
+        try:
+            state = json.loads(file.read_text("utf-8"))
+            params, history, names = state["params"], state["history"], state["feature_names"]
+            estimator = cls(**(params | {"hidden": tuple(params["hidden"]), "device": device}))
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{file} is not an estimator of ssge: {type(error).__name__} {error}.") from None
+        estimator._method, _ = load_model(folder / "model.safetensors", device)
+        estimator.history_ = history
+        estimator.node_ids_, estimator.embedding_ = read_embedding(folder / "embedding.parquet")
+        estimator.n_features_in_ = estimator._method.info.num_features
+        if names:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        return estimator
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "embedding_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []  # the embedding has the dtype that was asked for
+        return tags
+
+    def _config(self) -> dict[str, Any]:
+        """Return the settings of the method, checked, under the names that they have there."""
+        for name, value in {"n_components": self.n_components, "n_neighbors": self.n_neighbors}.items():
+            if not isinstance(value, Integral) or value < 1:
+                raise InputError(f"{name} must be an integer of 1 or more; received {value!r}.")
+        try:
+            hidden = tuple(int(width) for width in self.hidden)
+        except (TypeError, ValueError):
+            hidden = (0,)
+        if min(hidden, default=1) < 1:
+            raise InputError(f"hidden must be a sequence of widths of 1 or more; received {self.hidden!r}.")
+        if self.dtype not in ("float32", "float64"):
+            raise InputError(f"dtype must be 'float32' or 'float64'; received {self.dtype!r}.")
+        config = {key: value for key, value in self.get_params().items() if key in SSGEConfig.model_fields}
+        config["widths"] = (*hidden, int(self.n_components))
+        try:
+            SSGEConfig(**config)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise InputError(f"{first['loc'][0]}: {first['msg']}; received {first['input']!r}.") from None
+        return config
+
+    def _graph(self, X: Any, adjacency: Any, reset: bool) -> Graph:
+        """Make a graph of what was given; matrices go through scikit-learn's own check first."""
+        dtype = np.float64 if self.dtype == "float64" else np.float32
+        if isinstance(X, Graph) or is_graph(X):
+            if adjacency is not None:
+                raise InputError("adjacency goes with a matrix of features; X is a graph already.")
+            graph = X if isinstance(X, Graph) else Graph.of(X, dtype=dtype)
+            if reset:
+                self.n_features_in_ = graph.num_features
+                if hasattr(self, "feature_names_in_"):  # of an earlier fit
+                    del self.feature_names_in_
+            return graph
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=2 if reset else 1,
+        )
+        if adjacency is None:
+            adjacency = _nearest(X, self.n_neighbors)
+        return Graph.of(features=X, adjacency=adjacency, dtype=dtype)
+
+
+def _nearest(X: Any, n_neighbors: int) -> Any:
+    from sklearn.neighbors import kneighbors_graph
+
+    n = X.shape[0]
+    neighbors = min(n_neighbors, n - 1)
+    log.info("No adjacency given: the graph of %d nearest neighbours is used.", neighbors)
+    return kneighbors_graph(X, neighbors) if neighbors else np.zeros((n, n))

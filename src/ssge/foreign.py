@@ -1,0 +1,293 @@
+"""Foreign graph objects taken apart, by what they offer rather than by their class."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ssge.errors import InputError
+
+FEATURE_NAMES = ("x", "feat", "features", "attr")
+LABEL_NAMES = ("y", "label", "labels")
+WEIGHT_NAMES = ("edge_weight", "weight")
+
+Names: TypeAlias = tuple[str, ...]
+
+
+class Parts(NamedTuple):
+    """The parts of a graph as they were found, before any check; None where there was nothing.
+
+    Attributes
+    ----------
+    edges
+        2 x m node positions.
+    num_nodes
+        What the source says of its size, where it says so.
+    undirected
+        Each edge stands for both directions.
+    """
+
+    features: Any = None
+    edges: Any = None
+    weights: Any = None
+    labels: Any = None
+    node_ids: Any = None
+    num_nodes: int | None = None
+    undirected: bool = False
+
+
+def is_graph(value: Any) -> bool:
+    """Say whether a foreign object is a graph; a table is not, whatever its columns are called."""
+    return not hasattr(value, "shape") and (_is_pyg(value) or _is_dgl(value) or _is_networkx(value))
+
+
+def take_apart(source: Any, features: Names = (), weights: str | None = None) -> Parts:
+    """Return the parts of a PyTorch Geometric, DGL or NetworkX graph.
+
+    Parameters
+    ----------
+    source
+        The graph; it is only read.
+    features
+        Node attributes to put side by side; by default the first of `FEATURE_NAMES` that is there.
+    weights
+        Edge attribute that holds the weights; by default the first of `WEIGHT_NAMES` that is there.
+    """
+    if not is_graph(source):
+        raise InputError(
+            "source must be a Graph, a PyG Data, a DGL graph, a NetworkX graph or a scipy sparse adjacency; "
+            f"received {type(source).__name__}."
+        )
+    read = _from_pyg if _is_pyg(source) else _from_dgl if _is_dgl(source) else _from_networkx
+    return read(source, features, weights)
+
+
+def _is_pyg(value: Any) -> bool:
+    return hasattr(value, "edge_index")
+
+
+def _is_dgl(value: Any) -> bool:
+    return hasattr(value, "ndata") and hasattr(value, "edata")
+
+
+def _is_networkx(value: Any) -> bool:
+    return hasattr(value, "is_multigraph") and hasattr(value, "nodes")
+
+
+def _from_pyg(source: Any, features: Names, weights: str | None) -> Parts:
+    def attribute(name: str) -> Any:
+        return getattr(source, name, None)
+
+    found = _features(attribute, features)
+    # Without features Data.num_nodes is a guess, which comes with a warning.
+    return Parts(
+        features=found,
+        edges=source.edge_index,
+        weights=_weights(attribute, weights),
+        labels=_first(attribute, LABEL_NAMES),
+        num_nodes=None if found is None else found.shape[0],
+    )
+
+
+def _from_dgl(source: Any, features: Names, weights: str | None) -> Parts:
+    if len(getattr(source, "ntypes", ())) > 1 or len(getattr(source, "etypes", ())) > 1:
+        raise InputError("source must have one type of nodes and of edges; received a heterogeneous DGL graph.")
+
+    def of_nodes(name: str) -> Any:
+        return source.ndata.get(name)
+
+    def of_edges(name: str) -> Any:
+        return source.edata.get(name)
+
+    return Parts(
+        features=_features(of_nodes, features),
+        edges=np.stack([array_of(end, "edges") for end in source.edges()]),
+        weights=_weights(of_edges, weights),
+        labels=_first(of_nodes, LABEL_NAMES),
+        num_nodes=int(source.num_nodes()),
+    )
+
+
+def _from_networkx(source: Any, features: Names, weights: str | None) -> Parts:
+    n = len(source)
+    ids = ids_of(source)
+    position = dict(zip(source, range(n), strict=True))
+
+    def of_nodes(name: str) -> Any:
+        values = [data.get(name) for _, data in source.nodes(data=True)]
+        return None if all(value is None for value in values) else _rows(values, ids, name)
+
+    def of_edges(name: str) -> Any:
+        values = [value for _, _, value in source.edges(data=name)]
+        missing = sum(value is None for value in values)
+        if 0 < missing < len(values):
+            u, v, _ = next(edge for edge in source.edges(data=name) if edge[2] is None)
+            raise InputError(f"Edge attribute {name!r} must be on every edge; ({u!r}, {v!r}) has none.")
+        return None if missing else array_of(values, f"Edge attribute {name!r}")
+
+    def label(name: str) -> Any:
+        values = _objects(data.get(name) for _, data in source.nodes(data=True))
+        return None if all(value is None for value in values) else values
+
+    ends = [(position[u], position[v]) for u, v in source.edges()]
+    return Parts(
+        features=_features(of_nodes, features),
+        edges=np.array(ends, dtype=np.int64).reshape(-1, 2).T,
+        weights=_weights(of_edges, weights) if ends else None,
+        labels=_first(label, LABEL_NAMES),
+        node_ids=ids,
+        num_nodes=n,
+        undirected=not source.is_directed(),
+    )
+
+
+def _rows(values: list[Any], ids: NDArray[Any], name: str) -> NDArray[Any]:
+    """Stack one attribute of all nodes, numbers or vectors, into a matrix."""
+    rows: list[NDArray[Any]] = []
+    for node, value in zip(ids.tolist(), values, strict=True):
+        if value is None:
+            raise InputError(f"Node attribute {name!r} must be on every node; {node!r} has none.")
+        row = np.atleast_1d(array_of(value, f"Node attribute {name!r}"))
+        if row.ndim != 1 or (rows and row.size != rows[0].size):
+            allowed = f"as long on every node ({rows[0].size})" if rows else "a number or a vector"
+            raise InputError(f"Node attribute {name!r} must be {allowed}; {node!r} has shape {row.shape}.")
+        rows.append(row)
+    return np.stack(rows)
+
+
+def _first(attribute: Callable[[str], Any], names: Names) -> Any:
+    return next((value for name in names if (value := attribute(name)) is not None), None)
+
+
+def _features(attribute: Callable[[str], Any], names: Names) -> Any:
+    if not names:
+        found = _first(attribute, FEATURE_NAMES)
+        return None if found is None else array_of(found, "features")
+    columns = []
+    for name in names:
+        if (value := attribute(name)) is None:
+            raise InputError(f"features names the attribute {name!r}, which no node has.")
+        columns.append(array_of(value, f"Attribute {name!r}"))
+    try:
+        return columns[0] if len(columns) == 1 and columns[0].ndim > 1 else np.column_stack(columns)
+    except ValueError as error:
+        raise InputError(f"features must name attributes with as many rows; {error}.") from None
+
+
+def _weights(attribute: Callable[[str], Any], name: str | None) -> Any:
+    if name is None:
+        return _first(attribute, WEIGHT_NAMES)
+    if (value := attribute(name)) is None:
+        raise InputError(f"weights names the attribute {name!r}, which no edge has.")
+    return value
+
+
+def from_adjacency(adjacency: Any) -> Parts:
+    """Return the edges and weights of a square matrix, scipy sparse, dense, tensor or frame."""
+    given = array_of(adjacency, "adjacency")
+    if given.ndim != 2 or given.shape[0] != given.shape[1]:
+        raise InputError(f"adjacency must be a square matrix n x n; received shape {given.shape}.")
+    if not (np.issubdtype(given.dtype, np.number) or given.dtype == bool) or np.iscomplexobj(given):
+        raise InputError(f"adjacency must hold real numbers; received dtype {given.dtype}.")
+    matrix = sp.csr_array(given)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()  # it may share memory with what was given
+        matrix.sum_duplicates()
+    entries = matrix.tocoo()
+    edges, values = np.stack([entries.row, entries.col]), entries.data
+    if not values.all():  # an explicit zero is no edge
+        edges, values = edges[:, values != 0], values[values != 0]
+    return Parts(edges=edges, weights=None if np.all(values == 1) else values, num_nodes=int(matrix.shape[0]))
+
+
+def from_edges(edges: Any, node_ids: NDArray[Any] | None) -> NDArray[Any]:
+    """Return edges as a 2 x m array of node positions; given ids, the edges are pairs of these."""
+    pairs = isinstance(edges, list) and bool(edges) and isinstance(edges[0], tuple)
+    if pairs and any(len(pair) != 2 for pair in edges):
+        raise InputError("edges must be pairs of nodes; a tuple of another length was received.")
+    if pairs and node_ids is not None:  # NumPy would unify types, and take ids that are tuples apart
+        return _positions([pair[0] for pair in edges] + [pair[1] for pair in edges], node_ids)
+    array = array_of(edges, "edges")
+    if array.size == 0:
+        return np.empty((2, 0), dtype=np.int64)
+    if array.ndim != 2 or 2 not in array.shape:
+        raise InputError(f"edges must have shape 2 x m or m x 2; received {array.shape}.")
+    if pairs or hasattr(edges, "columns") or array.shape[0] != 2:
+        array = array.T
+    return array if node_ids is None else _positions(array, node_ids)
+
+
+def _positions(nodes: NDArray[Any] | list[Any], node_ids: NDArray[Any]) -> NDArray[np.int64]:
+    """Return where in ``node_ids`` the ends of edges stand, all sources first, then all targets."""
+    if isinstance(nodes, np.ndarray) and np.can_cast(nodes.dtype, np.int64) and node_ids.dtype == np.int64:
+        order, flat = np.argsort(node_ids), nodes.reshape(-1)
+        at = np.searchsorted(node_ids[order], flat)
+        found: NDArray[np.int64] = order[np.minimum(at, order.size - 1)]
+        if (missing := np.flatnonzero(node_ids[found] != flat)).size:
+            raise _unknown(flat[missing[0]].item())
+        return found.reshape(2, -1)
+    position = dict(zip(node_ids.tolist(), range(node_ids.size), strict=True))
+    ends = nodes.reshape(-1).tolist() if isinstance(nodes, np.ndarray) else nodes
+    try:
+        return np.array([position[node] for node in ends], dtype=np.int64).reshape(2, -1)
+    except KeyError as missing_id:
+        raise _unknown(missing_id.args[0]) from None
+    except TypeError as error:
+        raise InputError(f"edges must name nodes by hashable ids; {error}.") from None
+
+
+def _unknown(node: Any) -> InputError:
+    return InputError(f"edges must name nodes among node_ids; {node!r} is not one of them.")
+
+
+def ids_of(node_ids: Any) -> NDArray[Any]:
+    """Return ids as int64 where all are integers, else as Python objects."""
+    if hasattr(node_ids, "shape"):
+        array = array_of(node_ids, "node_ids")
+        if array.ndim != 1:
+            raise InputError(f"node_ids must be one id a node; received shape {array.shape}.")
+        integers = np.can_cast(array.dtype, np.int64) and array.dtype != bool
+        ids = array.astype(np.int64) if integers else _objects(array.tolist())
+    else:
+        ids = _objects(node_ids)
+    if ids.dtype == object and ids.size and all(type(i) is int for i in ids):
+        with suppress(OverflowError):
+            ids = ids.astype(np.int64)
+    listed = ids.tolist()
+    try:
+        repeated = len(set(listed)) < len(listed)
+    except TypeError as error:
+        raise InputError(f"node_ids must be hashable; {error}.") from None
+    if repeated:
+        twice = next(node for node, count in Counter(listed).items() if count > 1)
+        raise InputError(f"node_ids must be unique; {twice!r} occurs more than once.")
+    return ids
+
+
+def _objects(values: Iterable[Any]) -> NDArray[Any]:
+    """Return a one-dimensional array that holds the values as they are, tuples too."""
+    return np.fromiter(values, dtype=object)
+
+
+def array_of(value: Any, what: str) -> Any:
+    """Make an array of a tensor, list or frame, scipy CSR of a sparse tensor; arrays are not copied."""
+    if sp.issparse(value):
+        return value
+    if hasattr(value, "detach"):
+        tensor = value.detach().cpu()
+        if tensor.is_floating_point() and tensor.element_size() < 4:
+            tensor = tensor.float()  # NumPy has no bfloat16
+        if "sparse" not in str(tensor.layout):
+            return tensor.numpy()
+        entries = tensor.to_sparse_coo().coalesce()
+        return sp.csr_array((entries.values().numpy(), tuple(entries.indices().numpy())), shape=tuple(tensor.shape))
+    try:
+        return np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else value)
+    except ValueError as error:  # rows of different lengths
+        raise InputError(f"{what} must be a regular array; {error}") from None

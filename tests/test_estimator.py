@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import sklearn
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import kneighbors_graph
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from torch_geometric.data import Data
+
+from ssge.errors import InputError
+from ssge.estimator import SSGE
+from ssge.graph import Graph
+from ssge.training.trainer import train
+
+SUBSET = "a node's embedding rests on its neighbours, which a subset of the rows does not have"
+ROUNDING = "a sparse product adds neighbours in the order of the rows; in float32 that shows at the asked 1e-7"
+
+
+def small(**changes: Any) -> SSGE:
+    return SSGE(**({"n_components": 4, "hidden": (8,), "epochs": 2, "random_state": 0} | changes))
+
+
+def expected_failed_checks(estimator: SSGE) -> dict[str, str]:
+    single = {"check_methods_sample_order_invariance": ROUNDING} if estimator.dtype == "float32" else {}
+    return {"check_methods_subset_invariance": SUBSET} | single
+
+
+@parametrize_with_checks([small(), small(dtype="float64")], expected_failed_checks=expected_failed_checks)
+def test_scikit_learn_contract(estimator: SSGE, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.fixture
+def blocks() -> Graph:
+    """Return two communities of 30 nodes with noisy features; the last node is isolated."""
+    rng = np.random.default_rng(1)
+    labels = np.repeat([0, 1], 30)
+    adjacency = rng.random((60, 60)) < np.where(labels[:, None] == labels, 0.3, 0.02)
+    adjacency[59] = adjacency[:, 59] = False
+    features = rng.normal(size=(60, 6)) + labels[:, None]
+    ids = [f"n{i}" for i in range(60)]
+    return Graph.of(adjacency=adjacency, features=features, labels=labels, node_ids=ids)
+
+
+def matrix(graph: Graph) -> sp.csr_array:
+    return sp.csr_array((np.ones(graph.num_edges), tuple(graph.edges)), shape=(graph.num_nodes,) * 2)
+
+
+def test_every_way_to_give_a_graph_gives_the_same_embedding(blocks: Graph) -> None:
+    z = small().fit_transform(blocks)
+    assert z.shape == (60, 4) and z.dtype == np.float32 and np.isfinite(z).all()
+    assert np.sqrt(np.mean(z.astype(float) ** 2)) == pytest.approx(1, abs=1e-5)
+    network = nx.from_scipy_sparse_array(matrix(blocks))
+    nx.set_node_attributes(network, dict(enumerate(blocks.features)), "x")
+    data = Data(x=torch.tensor(blocks.features), edge_index=torch.tensor(blocks.edges))
+    for source in (network, data):
+        np.testing.assert_array_equal(small().fit_transform(source), z)
+    for features in (blocks.features, sp.csr_matrix(blocks.features), pd.DataFrame(blocks.features)):
+        for adjacency in (matrix(blocks), matrix(blocks).toarray()):
+            np.testing.assert_allclose(small().fit_transform(features, adjacency=adjacency), z, atol=1e-4)
+
+
+def test_a_matrix_alone_gets_the_graph_of_its_nearest_neighbours(blocks: Graph) -> None:
+    X = blocks.features
+    given = small().fit_transform(X, adjacency=kneighbors_graph(X, 3))
+    np.testing.assert_array_equal(small(n_neighbors=3).fit_transform(X), given)
+    assert not np.array_equal(small(n_neighbors=5).fit_transform(X), given)
+
+
+def test_embedding_of_the_training_graph_and_of_others(blocks: Graph) -> None:
+    model = small().fit(blocks)
+    np.testing.assert_array_equal(model.transform(blocks), model.embedding_)
+    assert model.node_ids_.tolist() == [f"n{i}" for i in range(60)]
+    assert len(model.history_) == 2 and isinstance(model.encoder_, torch.nn.Module)
+    order = np.random.default_rng(0).permutation(60)
+    moved = model.transform(blocks.features[order], adjacency=matrix(blocks)[order][:, order])
+    np.testing.assert_allclose(moved, model.embedding_[order], atol=1e-5)
+    lonely = model.transform(blocks.features[-1:])
+    np.testing.assert_allclose(lonely, model.embedding_[-1:], atol=1e-5)
+
+
+def test_features_that_do_not_fit_are_named_with_both_sizes(blocks: Graph) -> None:
+    model = small().fit(blocks)
+    wider = Graph.of(edges=blocks.edges, features=np.ones((60, 7)))
+    with pytest.raises(InputError, match="has 7 features, the model was built for 6"):
+        model.transform(wider)
+    with pytest.raises(ValueError, match="X has 7 features, but SSGE is expecting 6 features"):
+        model.transform(np.ones((60, 7)))
+
+
+def test_labels_play_no_part(blocks: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr("ssge.estimator.train", lambda m, graph, **k: seen.append(graph) or train(m, graph, **k))
+    z = small().fit_transform(blocks)
+    assert seen[0].labels is None and blocks.labels is not None
+    shuffled = Graph.of(blocks, labels=np.random.default_rng(0).permutation(blocks.labels))
+    np.testing.assert_array_equal(small().fit_transform(shuffled), z)
+    np.testing.assert_array_equal(small().fit_transform(blocks, y=blocks.labels), z)
+    np.testing.assert_array_equal(small().fit_transform(blocks, y=shuffled.labels), z)
+
+
+def test_random_state(blocks: Graph) -> None:
+    z = small(random_state=7).fit_transform(blocks)
+    np.testing.assert_array_equal(small(random_state=7).fit_transform(blocks), z)
+    np.testing.assert_array_equal(small(random_state=np.random.RandomState(7)).fit_transform(blocks), z)
+    assert not np.array_equal(small(random_state=8).fit_transform(blocks), z)
+    assert not np.array_equal(small(random_state=None).fit_transform(blocks), z)
+
+
+@pytest.mark.parametrize("encoder", ["gcn", "mlp"])
+@pytest.mark.parametrize("hidden", [(), (8, 8), [8], np.array([8])], ids=str)
+def test_widths(blocks: Graph, hidden: Any, encoder: Any) -> None:
+    z = small(hidden=hidden, encoder=encoder, n_components=np.int64(5)).fit_transform(blocks)
+    assert z.shape == (60, 5)
+
+
+def test_graph_without_edges_has_a_finite_embedding() -> None:
+    graph = Graph.of(edges=[], features=np.random.default_rng(0).normal(size=(12, 5)))
+    assert np.isfinite(small().fit_transform(graph)).all()
+
+
+def test_communities_are_separated(blocks: Graph) -> None:
+    z = small(epochs=40).fit_transform(blocks)[:-1]
+    score = LogisticRegression().fit(z[::2], blocks.labels[:-1][::2]).score(z[1::2], blocks.labels[:-1][1::2])
+    assert score >= 0.9
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_set_output(blocks: Graph, container: Any) -> None:
+    model = small().set_output(transform=container)
+    frame = model.fit_transform(blocks)
+    assert type(frame).__module__.startswith(container)
+    assert list(frame.columns) == ["ssge0", "ssge1", "ssge2", "ssge3"]
+    assert list(model.get_feature_names_out()) == list(frame.columns)
+    np.testing.assert_array_equal(frame.to_numpy(), model.embedding_)
+    np.testing.assert_array_equal(model.transform(blocks).to_numpy(), model.embedding_)
+
+
+def test_clone_and_parameters() -> None:
+    model = small(edge_drop=0.5)
+    assert clone(model).get_params() == model.get_params()
+    assert model.set_params(epochs=3).epochs == 3
+
+
+def test_pipeline_and_search(blocks: Graph) -> None:
+    X, y = blocks.features, blocks.labels
+    pipeline = make_pipeline(small(epochs=5), LogisticRegression())
+    assert pipeline.fit(X, y).score(X, y) > 0.6
+    search = GridSearchCV(pipeline, {"ssge__n_components": np.array([2, 3])}, cv=2).fit(X, y)
+    assert search.best_estimator_["ssge"].embedding_.shape[1] in (2, 3)
+
+
+def test_adjacency_is_routed_through_a_pipeline(blocks: Graph) -> None:
+    A = matrix(blocks)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = small().set_fit_request(adjacency=True).set_transform_request(adjacency=True)
+        pipeline = make_pipeline(model, LogisticRegression())
+        pipeline.fit(blocks.features, blocks.labels, adjacency=A)
+        found = pipeline[0].transform(blocks.features, adjacency=A)
+    np.testing.assert_array_equal(found, small().fit_transform(blocks.features, adjacency=A))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_save_and_load(blocks: Graph, tmp_path: Path, dtype: Any) -> None:
+    frame = pd.DataFrame(blocks.features, columns=list("abcdef"))
+    model = small(dtype=dtype, hidden=[8], n_components=np.int64(4)).fit(frame, adjacency=matrix(blocks))
+    model.save(tmp_path / "model")
+    model.save(tmp_path / "model")
+    assert {file.suffix for file in (tmp_path / "model").iterdir()} == {".json", ".safetensors", ".parquet"}
+    found = SSGE.load(tmp_path / "model")
+    for mine, theirs in ((found.embedding_, model.embedding_), (found.node_ids_, model.node_ids_)):
+        assert mine.dtype == theirs.dtype and mine.tobytes() == theirs.tobytes()
+    np.testing.assert_array_equal(found.transform(blocks), model.transform(blocks))
+    assert found.history_ == model.history_ and found.n_features_in_ == 6
+    assert found.feature_names_in_.tolist() == list("abcdef")
+    assert found.get_params() == model.get_params() | {"hidden": (8,)}
+    assert found.get_feature_names_out().tolist() == ["ssge0", "ssge1", "ssge2", "ssge3"]
+    np.testing.assert_array_equal(clone(found).fit_transform(blocks), clone(model).fit_transform(blocks))
+
+
+def test_ids_of_any_kind_are_saved(blocks: Graph, tmp_path: Path) -> None:
+    model = small(random_state=np.random.RandomState(0)).fit(Graph.of(blocks, node_ids=[(0, i) for i in range(60)]))
+    assert model.node_ids_[5] == (0, 5)
+    model.save(tmp_path)
+    found = SSGE.load(tmp_path)
+    assert found.node_ids_[5] == "(0, 5)" and found.random_state is None
+
+
+@pytest.mark.parametrize("damage", ["empty", "no json", "no params", "unknown", "no model", "no table", "file"])
+def test_a_bad_folder_is_named(blocks: Graph, tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "model"
+    small().fit(blocks).save(folder)
+    state = json.loads((folder / "estimator.json").read_text())
+    changes = {
+        "no json": "{",
+        "no params": "{}",
+        "unknown": json.dumps(state | {"params": {"hidden": [], "depth": 3}}),
+    }
+    if damage in changes:
+        (folder / "estimator.json").write_text(changes[damage])
+    elif damage == "file":
+        folder = folder / "estimator.json"
+    else:
+        name = {"empty": "estimator.json", "no model": "model.safetensors", "no table": "embedding.parquet"}[damage]
+        (folder / name).unlink()
+    with pytest.raises(InputError, match=str(folder)) as caught:
+        SSGE.load(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_needs_a_fit_says_so(blocks: Graph, tmp_path: Path) -> None:
+    model = small()
+    for call in (lambda: model.transform(blocks), lambda: model.save(tmp_path), lambda: model.encoder_):
+        with pytest.raises(NotFittedError):
+            call()
+    with pytest.raises(InputError, match="must be a folder"):
+        (tmp_path / "file").touch()
+        model.fit(blocks).save(tmp_path / "file")
+
+
+def test_column_names_belong_to_the_last_fit(blocks: Graph) -> None:
+    model = small().fit(pd.DataFrame(blocks.features, columns=list("abcdef")))
+    assert model.feature_names_in_.tolist() == list("abcdef")
+    assert not hasattr(model.fit(blocks), "feature_names_in_")
+    trap = pd.DataFrame(blocks.features, columns=["edge_index", "ndata", "edata", "nodes", "is_multigraph", "adj"])
+    assert model.fit(trap).n_features_in_ == 6, "a table is no graph, whatever its columns are called"
+
+
+@pytest.mark.parametrize(
+    ("message", "changes"),
+    [
+        ("n_components must be an integer of 1 or more; received 0", {"n_components": 0}),
+        ("n_components must be an integer of 1 or more; received 2.5", {"n_components": 2.5}),
+        ("n_neighbors must be an integer of 1 or more; received 0", {"n_neighbors": 0}),
+        ("hidden must be a sequence of widths of 1 or more; received 8", {"hidden": 8}),
+        ("hidden must be a sequence of widths of 1 or more; received \\(8, 0\\)", {"hidden": (8, 0)}),
+        ("dtype must be 'float32' or 'float64'; received 'half'", {"dtype": "half"}),
+        ("edge_drop.* less than or equal to 1; received 1.5", {"edge_drop": 1.5}),
+        ("epochs.* greater than or equal to 0; received -1", {"epochs": -1}),
+        ("encoder.* 'gcn' or 'mlp'; received 'gat'", {"encoder": "gat"}),
+        ("learning_rate.*; received nan", {"learning_rate": float("nan")}),
+    ],
+)
+def test_bad_settings_are_named_when_fitting(blocks: Graph, message: str, changes: dict[str, Any]) -> None:
+    model = small(**changes)
+    with pytest.raises(InputError, match=message) as caught:
+        model.fit(blocks)
+    assert "\n" not in str(caught.value)
+
+
+def test_bad_graphs_are_named(blocks: Graph) -> None:
+    with pytest.raises(InputError, match="adjacency goes with a matrix of features"):
+        small().fit(blocks, adjacency=matrix(blocks))
+    with pytest.raises(InputError, match=r"one row a node \(60\); received 59"):
+        small().fit(blocks.features[:-1], adjacency=matrix(blocks))
+    with pytest.raises(InputError, match="at least 2 nodes"):
+        small().fit(Graph.of(edges=[], features=np.ones((1, 2))))
+
+
+def test_verbose_shows_progress_on_standard_error(blocks: Graph, capsys: pytest.CaptureFixture[str]) -> None:
+    small(verbose=True).fit(blocks)
+    shown = capsys.readouterr()
+    assert "epoch 2/2" in shown.err and shown.out == ""
+    small().fit(blocks)
+    assert capsys.readouterr() == ("", "")

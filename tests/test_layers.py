@@ -1,0 +1,85 @@
+"""The house: imports go downwards only, rooms on one floor do not know each other, heavy imports are late."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parent.parent / "src" / "ssge"
+FLOORS = [
+    {"errors", "registry", "files", "records"},
+    {"graph", "foreign"},
+    {"ops"},
+    {"views"},
+    {"nn", "objectives", "datasets", "evaluation", "io"},
+    {"methods"},
+    {"training"},
+    {"estimator"},
+    {"experiments"},
+    {"cli", "__main__"},
+]
+TOGETHER = {
+    ("records", "files"),
+    ("records", "errors"),
+    ("registry", "errors"),
+    ("graph", "foreign"),
+    ("__main__", "cli"),
+}
+
+
+def room(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> set[str]:
+    """Return the rooms that a file imports from, also inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("ssge."):
+            found.add(node.module.split(".")[1])
+    return found
+
+
+FILES = [p for p in sorted(SOURCE.rglob("*.py")) if p != SOURCE / "__init__.py"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=[str(p.relative_to(SOURCE)) for p in FILES])
+def test_imports_go_downwards(path: Path) -> None:
+    floor = {name: number for number, names in enumerate(FLOORS) for name in names}
+    own = room(path)
+    for other in imports(path) - {own}:
+        assert floor[other] < floor[own] or (own, other) in TOGETHER, f"{own} must not import {other}"
+
+
+def test_no_method_imports_another() -> None:
+    for path in (SOURCE / "methods").glob("*.py"):
+        if path.name not in ("__init__.py", "_base.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ssge.methods"):
+                    assert node.module == "ssge.methods._base", path.name
+
+
+def test_evaluation_sees_arrays_only() -> None:
+    for path in (SOURCE / "evaluation").glob("*.py"):
+        assert imports(path) <= {"errors", "evaluation", "graph", "registry"}, path.name
+        assert "import Graph" not in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("module", "unwanted"),
+    [
+        ("ssge", ("numpy", "torch", "sklearn", "pydantic")),
+        ("ssge.cli", ("numpy", "torch", "sklearn", "matplotlib")),
+        ("ssge.datasets", ("torch", "sklearn", "matplotlib")),
+        ("ssge.evaluation", ("torch", "sklearn")),
+        ("ssge.experiments.figures", ("matplotlib", "sklearn")),
+    ],
+)
+def test_heavy_imports_are_late(module: str, unwanted: tuple[str, ...]) -> None:
+    code = f"import sys, {module}; print([m for m in {unwanted!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
