@@ -36,8 +36,8 @@ def table(summary: Summary) -> str:
     seeds = sum(r.method == record.method for r in summary.records)
     published = summary.recipe.published
     lines = [
-        f"**{summary.recipe.dataset}**: protocol `{summary.protocol.name}` ({scores.splits}), encoder seeds 0-{seeds - 1}, "
-        f"{record.threads} threads, {record.machine['processor']}, torch {record.machine['torch']}\n",
+        f"**{summary.recipe.dataset}**: protocol `{summary.protocol.name}` ({scores.splits}), "
+        f"encoder seeds 0-{seeds - 1}, {record.threads} threads, {record.machine['processor']}, torch {record.machine['torch']}\n",
         "| " + " | ".join(HEADINGS) + " |",
         "|" + " --- |" + " ---: |" * (len(HEADINGS) - 1),
         *("| " + " | ".join(cells(row)) + " |" for row in summary.rows()),

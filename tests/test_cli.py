@@ -167,7 +167,8 @@ def test_settings_come_from_recipe_then_file_then_flags(tmp_path: Path) -> None:
     file = tmp_path / "my.toml"
     file.write_text("epochs = 2\nwidths = [6]\nedge_drop = 0.25\n")
     done = ssge(
-        "fit", "karate", "--out", tmp_path / "r", "--recipe", "ssge/cora", "--config", file, "--edge-drop", "0.75", "--json"
+        "fit", "karate", "--out", tmp_path / "r", "--recipe", "ssge/cora", "--config", file, "--edge-drop", "0.75",
+        "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     record = json.loads(done.stdout)
@@ -188,7 +189,8 @@ def test_ls(kind: str) -> None:
 
 
 def test_version_and_help_do_not_import_torch() -> None:
-    code = "import sys; from ssge.cli import main\ntry: main(['{}'])\nexcept SystemExit: pass\nassert 'torch' not in sys.modules"
+    code = "import sys; from ssge.cli import main\ntry: main(['{}'])\nexcept SystemExit: pass\n"
+    code += "assert 'torch' not in sys.modules"
     for word in ("--help", "version"):
         done = subprocess.run([sys.executable, "-c", code.format(word)], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr

@@ -257,3 +257,14 @@ def test_configurations_are_frozen_and_closed():
             adapter.validate_python(wrong)
     with pytest.raises(ValidationError):
         AdamProbe().steps = 5  # type: ignore[misc]
+
+
+def test_patience_ends_the_path_of_penalties_and_only_spares_larger_ones() -> None:
+    rng = np.random.default_rng(5)
+    labels = rng.integers(0, 3, 120)
+    embedding = np.eye(3)[labels] @ rng.normal(size=(3, 4)) + rng.normal(size=(120, 4))
+    split = Split(np.arange(40), np.arange(40, 80), np.arange(80, 120))
+    whole = linear_probe(embedding, labels, split, LbfgsProbe(patience=100))
+    hasty = linear_probe(embedding, labels, split, LbfgsProbe(patience=1))
+    assert hasty.chosen["C"] <= whole.chosen["C"]
+    assert hasty.valid_accuracy <= whole.valid_accuracy

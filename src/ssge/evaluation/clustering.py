@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -29,16 +30,12 @@ def kmeans_labels(embedding: ArrayLike, k: int, seed: int = 0) -> NDArray[np.int
 
     Rows of zeros stay zeros.
     """
-    import torch
     from sklearn.cluster import KMeans
-    from threadpoolctl import threadpool_limits
 
     rows = unit_rows(checked_embedding(embedding))
     if not 1 <= k <= rows.shape[0]:
         raise InputError(f"the number of clusters must be 1..{rows.shape[0]} (the number of rows); received {k}.")
-    # scikit-learn's threads must not be more than torch's: two pools that fight cost a factor of ten.
-    with threadpool_limits(limits=torch.get_num_threads()):
-        found = KMeans(n_clusters=k, n_init=10, random_state=seed).fit_predict(rows)
+    found = KMeans(n_clusters=k, n_init=10, random_state=seed).fit_predict(rows)
     return np.asarray(found, dtype=np.int64)
 
 
@@ -58,7 +55,9 @@ def cluster(
     seeds
         One k-means (best of 10 starts) for each.
     """
+    import torch
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+    from threadpoolctl import threadpool_limits
 
     array = checked_embedding(embedding)
     y = checked_labels(labels, array.shape[0])
@@ -66,7 +65,9 @@ def cluster(
     if classes.size < 2:
         raise InputError(f"labels must have at least 2 classes; received {classes.tolist()}.")
     k = classes.size if num_clusters is None else num_clusters
-    found = [kmeans_labels(array, k, seed) for seed in seeds]
+    # One thread a seed and several seeds at once: pools inside each other fight for the cores.
+    with threadpool_limits(limits=1), ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        found = list(pool.map(lambda seed: kmeans_labels(array, k, seed), seeds))
     if not found:
         raise InputError("seeds must hold at least one seed; received none.")
     nmi = tuple(float(normalized_mutual_info_score(y, f)) for f in found)

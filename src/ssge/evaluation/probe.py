@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -38,6 +39,9 @@ class LbfgsProbe(BaseModel):
     grid
         The values of C that are tried, by default the powers of 4 from 2^-12 to 2^8. Each is solved from the
         solution of the next smaller one.
+    patience
+        After so many values of C in a row without a better validation accuracy the larger ones, which take longest
+        to solve, are not tried.
     max_iter
         Iterations allowed for each C.
     tolerance
@@ -48,6 +52,7 @@ class LbfgsProbe(BaseModel):
 
     kind: Literal["lbfgs"] = "lbfgs"
     grid: tuple[PositiveFloat, ...] = Field(default=tuple(4.0**i for i in range(-6, 5)), min_length=1)
+    patience: PositiveInt = 3
     max_iter: PositiveInt = 500
     tolerance: PositiveFloat = 1e-4
 
@@ -140,13 +145,18 @@ def linear_probes(
         part = (X[index] - shift) / scale
         return np.hstack([part, np.ones((part.shape[0], 1), part.dtype)])
 
-    scores: dict[int, ProbeScore] = {}
-    # NumPy's threads must not be more than torch's: two pools that fight for cores cost a factor of ten.
-    with threadpool_limits(limits=torch.get_num_threads()):
-        for key in dict.fromkeys(map(id, splits)):
-            members = [i for i, split in enumerate(splits) if id(split) == key]
-            split = checked_split(splits[members[0]], X.shape[0])
-            scores.update(zip(members, _scores(rows, y, split, probe, [seeds[i] for i in members]), strict=True))
+    groups = [[i for i, split in enumerate(splits) if id(split) == key] for key in dict.fromkeys(map(id, splits))]
+    for members in groups:
+        checked_split(splits[members[0]], X.shape[0])
+
+    def score(members: list[int]) -> list[ProbeScore]:
+        return _scores(rows, y, splits[members[0]], probe, [seeds[i] for i in members])
+
+    # The products are small: one thread each and several splits at once. With more threads each, the pools of NumPy and
+    # SciPy fight for the cores, which costs a factor of ten.
+    with threadpool_limits(limits=1), ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        found = list(pool.map(score, groups))
+    scores = {i: one for members, ones in zip(groups, found, strict=True) for i, one in zip(members, ones, strict=True)}
     return [scores[i] for i in range(len(splits))]
 
 
@@ -168,7 +178,9 @@ def _scores(
     else:
         start = initial_weights(classes.size, inputs, seeds)
         path, setting = adam_path(inputs, targets, start, probe), "step"
-    valid_accuracy, chosen, weights = _best_on_path(path, rows(split.valid), classes, labels[split.valid])
+    valid_accuracy, chosen, weights = _best_on_path(
+        path, rows(split.valid), classes, labels[split.valid], getattr(probe, "patience", None)
+    )
     accuracy = _accuracy(weights, rows(split.test), classes, labels[split.test])
     found = [
         ProbeScore(float(test), float(valid), {setting: choice})
@@ -255,15 +267,20 @@ def _cross_entropy(
 
 
 def _best_on_path(
-    path: Candidates, inputs: Matrix, classes: NDArray[np.int64], labels: NDArray[np.int64]
+    path: Candidates, inputs: Matrix, classes: NDArray[np.int64], labels: NDArray[np.int64], patience: int | None
 ) -> tuple[Matrix, list[float], Matrix]:
     """Return each head's best validation accuracy, the first setting that has it, and its weights."""
+    waited = 0
     setting, weights = next(path)
     best, chosen, kept = _accuracy(weights, inputs, classes, labels), [setting] * len(weights), weights.copy()
     for setting, weights in path:
         accuracy = _accuracy(weights, inputs, classes, labels)
-        for head in np.flatnonzero(accuracy > best):
+        better = np.flatnonzero(accuracy > best)
+        for head in better:
             best[head], chosen[head], kept[head] = accuracy[head], setting, weights[head]
+        waited = 0 if better.size else waited + 1
+        if waited == patience:
+            break
     return best, chosen, kept
 
 

@@ -25,7 +25,10 @@ from ssge.objectives import Losses
 from ssge.ops.moments import CollapseWarning, correlation, deviations, moments
 
 FloorMode: TypeAlias = Literal["tangent", "clamp"]
-EIGENVALUE_FLOOR = 1e-4
+EIGENVALUE_FLOOR = 0.1
+"""Chosen on validation nodes: from 1e-8 to 1e-2 nothing changes on the citation graphs beyond noise, 0.1 is as good or
+better on each, 0.3 loses. It bounds the slope of the root by 1.6, three times that at the optimum. In float32 the
+eigenvalues themselves carry errors of about 1e-5, so that a much lower floor would amplify rounding."""
 
 
 def alignment(z1: Tensor, z2: Tensor) -> Tensor:
