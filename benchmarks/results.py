@@ -37,7 +37,8 @@ def table(summary: Summary) -> str:
     published = summary.recipe.published
     lines = [
         f"**{summary.recipe.dataset}**: protocol `{summary.protocol.name}` ({scores.splits}), "
-        f"encoder seeds 0-{seeds - 1}, {record.threads} threads, {record.machine['processor']}, torch {record.machine['torch']}\n",
+        f"encoder seeds 0-{seeds - 1}, {record.threads} threads, {record.machine['cores']} cores of "
+        f"{record.machine['processor']}, torch {record.machine['torch']}\n",
         "| " + " | ".join(HEADINGS) + " |",
         "|" + " --- |" + " ---: |" * (len(HEADINGS) - 1),
         *("| " + " | ".join(cells(row)) + " |" for row in summary.rows()),

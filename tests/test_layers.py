@@ -20,7 +20,7 @@ FLOORS = [
     {"training"},
     {"estimator"},
     {"experiments"},
-    {"cli", "__main__"},
+    {"cli", "terminal", "__main__"},
 ]
 TOGETHER = {
     ("records", "files"),
@@ -28,6 +28,7 @@ TOGETHER = {
     ("registry", "errors"),
     ("graph", "foreign"),
     ("__main__", "cli"),
+    ("cli", "terminal"),
 }
 
 

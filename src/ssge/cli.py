@@ -5,39 +5,52 @@ Results go to standard output (``--json`` for machines), everything else to stan
 
 import json as jsonlib
 import logging
-import os
 import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, Group, Parameter
 
 from ssge import __version__
-from ssge.errors import SSGEError
+from ssge.terminal import explained, one_line_warning, print_cells, print_table
 
 log = logging.getLogger("ssge")
 
 _SETTINGS = Group("Settings of the method", sort_key=2)
-_HELP = """Node embeddings of attributed graphs without labels.
+_EXAMPLES = {
+    "": ("ssge fit imports --out run", "ssge run ssge/cora --seeds 5", "ssge fit --help"),
+    "fit": (
+        "ssge fit imports --out run",
+        "ssge fit cora --recipe ssge/cora --seed 1 --out run",
+        "ssge fit sbm:nodes=20000 --out run --epochs 50 --widths 128 64",
+        "ssge fit cora --recipe ssge/cora --seed 1 --out run --resume",
+    ),
+    "embed": ("ssge embed run cora --out cora.parquet",),
+    "evaluate": ("ssge evaluate run", "ssge evaluate run --protocol released-code --json"),
+    "run": ("ssge run ssge/cora --seeds 5", "ssge run ssge/cora --seeds 5 --uniformity-weight 0 --out runs/ablation"),
+    "ls": ("ssge ls recipes", "ssge ls datasets --json"),
+    "demo": ("ssge demo --out demo",),
+}
 
-Examples:
 
-  ssge fit imports --out run           embed the graph of installed Python modules
-
-  ssge run ssge/cora --seeds 5         the paper's configuration, five seeds, one table
-
-  ssge fit --help                      all settings
-"""
+def _examples(command: str) -> str:
+    return "\n".join(["Examples:", *(f"  {line}" for line in _EXAMPLES[command])])
 
 
 def _app(config: Any) -> App:
     """Build the command line; ``config`` is the configuration class whose fields become flags of fit and run."""
-    app = App(name="ssge", help=_HELP, version=__version__, help_format="plaintext", group_commands="Commands")
+    app = App(
+        name="ssge",
+        help="Node embeddings of attributed graphs without labels.",
+        help_epilogue=_examples(""),
+        version=__version__,
+        help_format="plaintext",
+    )
     flags = Annotated[config, Parameter(name="*", group=_SETTINGS, consume_multiple=True, negative="")]
 
-    @app.command
+    @app.command(help_epilogue=_examples("fit"))
     def fit(
         graph: str,
         /,
@@ -61,16 +74,6 @@ def _app(config: Any) -> App:
 
         The folder gets record.json, history.jsonl, config.toml, model.safetensors and embedding.parquet (id, e000...).
         Settings come from the defaults, then the recipe, then the file, then the flags.
-
-        Examples
-        --------
-          ssge fit imports --out run
-
-          ssge fit cora --recipe ssge/cora --seed 1 --out run
-
-          ssge fit sbm:nodes=20000 --out run --epochs 50 --widths 128 64
-
-          ssge fit cora --out run --resume
 
         Parameters
         ----------
@@ -127,7 +130,7 @@ def _app(config: Any) -> App:
         print(f"{n:,} nodes x {d} columns in {done.record.seconds:.1f} s ({final})")
         print(f"embedding: {out / 'embedding.parquet'}")
 
-    @app.command
+    @app.command(help_epilogue=_examples("embed"))
     def embed(
         run: Path,
         graph: str,
@@ -138,8 +141,6 @@ def _app(config: Any) -> App:
         device: str = "cpu",
     ) -> None:
         """Embed a graph with the model of a finished run.
-
-        Example: ssge embed run cora --out cora.parquet
 
         Parameters
         ----------
@@ -169,7 +170,7 @@ def _app(config: Any) -> App:
         write_embedding(out, data.node_ids, vectors)
         print(f"{vectors.shape[0]:,} nodes x {vectors.shape[1]} columns: {out}")
 
-    @app.command
+    @app.command(help_epilogue=_examples("evaluate"))
     def evaluate(
         run: Path,
         /,
@@ -181,7 +182,7 @@ def _app(config: Any) -> App:
     ) -> None:
         """Score the embedding of a finished run: linear probe, clustering, geometry.
 
-        The scores are kept in the run's record.json. Example: ssge evaluate run --protocol released-code
+        The scores are kept in the run's record.json.
 
         Parameters
         ----------
@@ -211,11 +212,9 @@ def _app(config: Any) -> App:
         if json:
             print(scores.model_dump_json(indent=2))
         else:
-            _print_table(
-                [row(f"{record.method} on {record.dataset}", [scores])], f"{chosen.name}: {chosen.description}"
-            )
+            print_table([row(f"{record.method} on {record.dataset}", [scores])], f"{chosen.name}: {chosen.description}")
 
-    @app.command
+    @app.command(help_epilogue=_examples("run"))
     def run(
         recipe: str,
         /,
@@ -232,7 +231,7 @@ def _app(config: Any) -> App:
     ) -> None:
         """Fit and score a recipe over several encoder seeds; print one table with the reference rows.
 
-        Finished seeds are kept and not run again. Example: ssge run ssge/cora --seeds 5
+        Finished seeds are kept and not run again.
 
         Parameters
         ----------
@@ -277,18 +276,18 @@ def _app(config: Any) -> App:
         title = (
             f"{chosen.name}, protocol {judged.name} ({splits} split{'s' if splits[0].isdigit() else ''}), {seeds} seeds"
         )
-        _print_table(summary.rows(), title)
+        print_table(summary.rows(), title)
         if chosen.published:
             print("published: " + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in chosen.published.items()))
 
-    @app.command
+    @app.command(help_epilogue=_examples("ls"))
     def ls(
         kind: Literal["methods", "datasets", "recipes", "protocols"],
         /,
         *,
         json: Annotated[bool, Parameter(negative="")] = False,
     ) -> None:
-        """List what there is. Example: ssge ls recipes.
+        """List what there is.
 
         Parameters
         ----------
@@ -303,7 +302,7 @@ def _app(config: Any) -> App:
         if json:
             print(jsonlib.dumps([dict(zip(headings, line, strict=True)) for line in lines], indent=2))
         else:
-            _print_cells(headings, lines)
+            print_cells(headings, lines)
 
     @app.command
     def version(*, json: Annotated[bool, Parameter(negative="")] = False) -> None:
@@ -320,9 +319,9 @@ def _app(config: Any) -> App:
         if json:
             print(jsonlib.dumps(found, indent=2))
         else:
-            _print_cells(("", ""), list(found.items()))
+            print_cells(("", ""), list(found.items()))
 
-    @app.command
+    @app.command(help_epilogue=_examples("demo"))
     def demo(
         *,
         out: Path = Path("demo"),
@@ -332,8 +331,6 @@ def _app(config: Any) -> App:
         quiet: Annotated[bool, Parameter(negative="")] = False,
     ) -> None:
         """Embed the import graph of installed Python packages; print table and neighbours, draw pictures.
-
-        Example: ssge demo --out demo
 
         Parameters
         ----------
@@ -352,7 +349,7 @@ def _app(config: Any) -> App:
         _threads(threads)
         from ssge.experiments.demo import demonstrate
 
-        demonstrate(out, seeds, force=force, quiet=quiet, show=_print_table, say=print)
+        demonstrate(out, seeds, force=force, quiet=quiet, show=print_table, say=print)
 
     return app
 
@@ -364,49 +361,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = [word for word in words if word != "--debug"]
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s", force=True)
     logging.getLogger("matplotlib").setLevel(logging.WARNING)
-    warnings.showwarning = _one_line_warning
+    warnings.showwarning = one_line_warning
     try:
         _app(_config_class(words))(words, exit_on_error=False, print_error=False)
     except Exception as error:
         if debug:
             raise
-        message, code = _explained(error)
+        message, code = explained(error)
         print(f"ssge: {message}", file=sys.stderr)
         sys.exit(code)
     except KeyboardInterrupt:
         print("ssge: interrupted.", file=sys.stderr)
         sys.exit(130)
-
-
-def _explained(error: Exception) -> tuple[str, int]:
-    """Return the line to print for an error and the exit code; re-raise what is our own mistake."""
-    if isinstance(error, SSGEError):
-        return str(error), 2
-    if isinstance(error, CycloptsError):
-        return _explained_flag(error), 2
-    if type(error).__name__ == "InterruptedRun":
-        return str(error), 130
-    if isinstance(error, BrokenPipeError):  # the reader of our output went away, as in `ssge ls datasets | head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return "output closed.", 141
-    if isinstance(error, OSError):
-        where = f": {error.filename}" if error.filename else ""
-        return f"{error.strerror or error}{where}", 2
-    if isinstance(error, MemoryError):
-        return f"not enough memory: {error}", 2
-    raise error
-
-
-def _explained_flag(error: CycloptsError) -> str:
-    """Return what is wrong with the command line; of a setting out of bounds name flag, bound and value."""
-    from pydantic import ValidationError
-
-    cause = error.__cause__
-    if isinstance(cause, ValidationError):
-        first = cause.errors()[0]
-        flag = "--" + str(first["loc"][-1] if first["loc"] else "").replace("_", "-")
-        return f"{flag}: {first['msg']}; received {first['input']!r}."
-    return " ".join(str(error).split())
 
 
 def _config_class(words: list[str]) -> Any:
@@ -449,34 +415,6 @@ def _threads(threads: int | None) -> None:
         import torch
 
         torch.set_num_threads(threads)
-
-
-def _one_line_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    log.warning("warning: %s", message)
-
-
-def _print_table(lines: Sequence[Any], title: str) -> None:
-    from ssge.experiments.tables import HEADINGS, cells
-
-    _print_cells(HEADINGS, [cells(line) for line in lines], title)
-
-
-def _print_cells(headings: Sequence[str], lines: Sequence[Sequence[str]], title: str | None = None) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, show_header=any(headings))
-    numeric = [all(_is_number(line[i]) for line in lines) for i in range(len(headings))]
-    for heading, right in zip(headings, numeric, strict=True):
-        table.add_column(heading, justify="right" if right else "left", overflow="fold")
-    for line in lines:
-        table.add_row(*line)
-    # A pipe has no width: lines must not be folded there.
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
-
-
-def _is_number(text: str) -> bool:
-    return text in ("", "-") or text[0].isdigit()
 
 
 if __name__ == "__main__":

@@ -137,9 +137,12 @@ def test_adam_equals_torch_layer_and_optimiser():
     assert score.accuracy == pytest.approx(test_at_best)
 
 
-def test_lbfgs_reaches_the_optimum_of_the_documented_objective():
+@pytest.mark.parametrize("wide", [False, True])
+def test_lbfgs_reaches_the_optimum_of_the_documented_objective(wide):
     X, y, split = planted()
     Z, t = scaled(X)[split.train], y[split.train]
+    if wide:  # more columns than training nodes: solved in the span of the nodes
+        Z = np.hstack([Z, np.random.default_rng(1).normal(size=(len(t), 2 * len(t)))])
     n = len(t)
     for C, weights in lbfgs_path(with_ones(Z), t, LbfgsProbe(grid=(0.01, 1.0, 30.0), tolerance=1e-9, max_iter=5000)):
         W = torch.tensor(weights[0], requires_grad=True)

@@ -62,6 +62,15 @@ def test_last_layer_has_no_bias(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gcn", "mlp"])
+def test_output_bias_shifts_all_rows_alike(kind: str) -> None:
+    plain, biased = encoder(kind), ENCODERS[kind]((12, 10, 7, 5), "elu", generator(), True).double()
+    shift = torch.arange(5.0).double()
+    biased.affine[-1].bias.data = shift  # type: ignore[union-attr]
+    torch.testing.assert_close(biased.eval()(view()), plain.eval()(view()) + shift)
+    torch.testing.assert_close(biased.embed(view(), 7), biased(view()))
+
+
+@pytest.mark.parametrize("kind", ["gcn", "mlp"])
 def test_initial_weights_come_from_the_generator(kind: str) -> None:
     torch.manual_seed(1)
     first = encoder(kind)

@@ -190,9 +190,16 @@ def _scores(
 
 
 def lbfgs_path(inputs: Matrix, targets: NDArray[np.int64], probe: LbfgsProbe) -> Candidates:
-    """Yield (C, weights 1 x k x (d+1)) for rising C; the last column is the bias."""
+    """Yield (C, weights 1 x k x (d+1)) for rising C; the last column is the bias.
+
+    With fewer training nodes than columns the solution lies in the span of the nodes, so it is sought there.
+    """
     from scipy.optimize import minimize
 
+    span = None
+    if inputs.shape[0] < inputs.shape[1] - 1:
+        span = np.linalg.qr(inputs[:, :-1].T)[0]
+        inputs = np.hstack([inputs[:, :-1] @ span, inputs[:, -1:]])
     n, width = inputs.shape
     k = int(targets.max()) + 1
     transposed = np.ascontiguousarray(inputs.T)
@@ -214,7 +221,8 @@ def lbfgs_path(inputs: Matrix, targets: NDArray[np.int64], probe: LbfgsProbe) ->
             "ftol": 0.0,
         }
         weights = minimize(objective, weights, jac=True, method="L-BFGS-B", options=options).x
-        yield C, weights.reshape(1, k, width)
+        found = weights.reshape(1, k, width)
+        yield C, found if span is None else np.concatenate([found[..., :-1] @ span.T, found[..., -1:]], axis=-1)
 
 
 def initial_weights(k: int, inputs: Matrix, seeds: Sequence[int]) -> Matrix:

@@ -27,6 +27,7 @@ class SSGEConfig(MethodConfig):
     )
     encoder: Literal["gcn", "mlp"] = Field("gcn", description="gcn, or mlp: features alone, with batch normalisation.")
     activation: Literal["elu", "relu", "none"] = Field("elu", description="Activation between layers.")
+    output_bias: bool = Field(False, description="A bias in the last layer, which drifts at random; as released.")
     normalisation: Literal["out-in", "in"] = Field("out-in", description="Degrees in the GCN normalisation.")
     eigenvalue_floor: float = Field(EIGENVALUE_FLOOR, gt=0, description="Where the root of an eigenvalue is cut off.")
     floor_mode: Literal["tangent", "clamp"] = Field(
@@ -54,7 +55,7 @@ class SSGE(Method):
     def __init__(self, config: SSGEConfig, info: GraphInfo, generator: torch.Generator) -> None:
         super().__init__(config, info)
         widths = (info.num_features, *config.widths)
-        self.encoder = ENCODERS[config.encoder](widths, config.activation, generator)
+        self.encoder = ENCODERS[config.encoder](widths, config.activation, generator, config.output_bias)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
 
     def prepare(self, graph: Graph) -> View:

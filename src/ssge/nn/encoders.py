@@ -35,15 +35,19 @@ class _Encoder(nn.Module):
     """Layers of given widths, an activation between them, a linear output without a bias.
 
     The last layer has no bias because every objective that standardises the output cancels it: its gradient would be
-    rounding noise, which Adam turns into a random shift of all embeddings.
+    rounding noise, which Adam turns into a random shift of all embeddings. ``output_bias`` brings it back, as the
+    released code of SSGE has it.
     """
 
-    def __init__(self, widths: Sequence[int], activation: str, generator: torch.Generator) -> None:
+    def __init__(
+        self, widths: Sequence[int], activation: str, generator: torch.Generator, output_bias: bool = False
+    ) -> None:
         super().__init__()
         self.activation = ACTIVATIONS[activation]
         last = len(widths) - 2
         self.layers = nn.ModuleList(
-            Affine(inputs, outputs, layer < last, generator) for layer, (inputs, outputs) in enumerate(pairwise(widths))
+            Affine(inputs, outputs, layer < last or output_bias, generator)
+            for layer, (inputs, outputs) in enumerate(pairwise(widths))
         )
 
     @property
@@ -64,10 +68,9 @@ class GCN(_Encoder):
         Between layers: ``elu``, ``relu`` or ``none``.
     generator
         Draws the initial weights.
+    output_bias
+        Whether the last layer has a bias.
     """
-
-    def __init__(self, widths: Sequence[int], activation: str, generator: torch.Generator) -> None:
-        super().__init__(widths, activation, generator)
 
     def forward(self, view: View) -> Tensor:
         """Return the n x d representations of a view."""
@@ -78,7 +81,8 @@ class GCN(_Encoder):
         return hidden
 
     def _layer(self, layer: Affine, hidden: Tensor) -> Tensor:
-        return hidden if layer.bias is None else self.activation(hidden + layer.bias)
+        hidden = hidden if layer.bias is None else hidden + layer.bias
+        return hidden if layer is self.layers[-1] else self.activation(hidden)
 
     @torch.no_grad()
     def embed(self, view: View, chunk: int) -> Tensor:
@@ -103,8 +107,10 @@ class GCN(_Encoder):
 class MLP(_Encoder):
     """Perceptron on the features alone, with batch normalisation before each activation; edges play no part."""
 
-    def __init__(self, widths: Sequence[int], activation: str, generator: torch.Generator) -> None:
-        super().__init__(widths, activation, generator)
+    def __init__(
+        self, widths: Sequence[int], activation: str, generator: torch.Generator, output_bias: bool = False
+    ) -> None:
+        super().__init__(widths, activation, generator, output_bias)
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) for width in widths[1:-1])
 
     def forward(self, view: View) -> Tensor:
@@ -114,7 +120,8 @@ class MLP(_Encoder):
     def _upper(self, hidden: Tensor) -> Tensor:
         for layer, norm, above in zip(self.affine[:-1], self.norms, self.affine[1:], strict=True):
             hidden = self.activation(norm(hidden if layer.bias is None else hidden + layer.bias)) @ above.weight
-        return hidden
+        last = self.affine[-1].bias
+        return hidden if last is None else hidden + last
 
     @torch.no_grad()
     def embed(self, view: View, chunk: int) -> Tensor:
