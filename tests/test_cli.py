@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from ssge.cli import main
+from ssge.datasets import load
+from ssge.experiments.run import RunFolder
+from ssge.training.checkpoint import Checkpoint
+from ssge.training.trainer import train
 
 SMALL = ["--epochs", "6", "--widths", "16", "8"]
 
@@ -145,6 +150,9 @@ def test_run_prints_one_table_with_the_reference_rows_and_goes_on_where_it_stopp
         (["fit", "karate", "--out", "x", "--edge-drop", "2"], "--edge-drop: Input should be less than or equal to 1"),
         (["fit", "karate", "--out", "x", "--widths", "0"], "Input should be greater than 0"),
         (["fit", "karate", "--out", "x", "--device", "cuba"], "device 'cuba' cannot be used here"),
+        (["fit", "karate", "--out", "x", "--device", "meta"], "device 'meta' cannot be used here"),
+        (["fit", "karate", "--out", "x", "--seed", "9" * 30], "seed must be 0..2^63-1"),
+        (["fit", "karate", "--out", "x", "--widths", "99999999999"], "not enough memory"),
         (["fit", "karate", "--out", "x", "--config", "none.toml"], "No such file: none.toml"),
         (["fit", "karate", "--out", "/dev/null/x"], "/dev/null/x"),
         (["fit", "sbm:nods=3", "--out", "x"], "nodes"),
@@ -257,7 +265,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path, uninterrupted: bytes
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "Go on with --resume" in error
+    assert "go on with --resume" in error
     assert "Traceback" not in error
     assert (out / "checkpoint.safetensors").exists()
     resumed = _start(out, "--resume", "--quiet")
@@ -265,7 +273,32 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path, uninterrupted: bytes
     assert (out / "embedding.parquet").read_bytes() == uninterrupted
 
 
-def test_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
+def test_diverging_run_names_epoch_and_terms(tmp_path: Path) -> None:
+    done = ssge(
+        "fit", "karate", "--out", tmp_path / "r", "--epochs", "30", "--widths", "16", "8", "--learning-rate", "1e30"
+    )
+    assert done.returncode == 2
+    assert re.search(r"ssge: The loss is not finite in epoch \d+: total nan, alignment", done.stderr)
+
+
+def test_resume_refuses_another_graph_or_precision(tmp_path: Path) -> None:
+    words = ["--out", tmp_path / "r", "--epochs", "3", "--widths", "8", "4"]
+    checkpoint = tmp_path / "r" / "checkpoint.safetensors"
+    assert ssge("fit", "sbm:nodes=200,features=8", *words, "--checkpoint-every", "1", "--quiet").returncode == 0
+    folder = RunFolder(tmp_path / "r")
+    method = folder.read_model()
+    train(method, load("sbm:nodes=200,features=8"), checkpoint=Checkpoint(checkpoint, every=1))
+    folder.record.unlink()
+    other = failing("fit", "sbm:nodes=200,features=8,seed=9", *words, "--resume")
+    assert "another run: its info" in other or "another run: its graph" in other or "num_edges" in other
+    precise = failing("fit", "sbm:nodes=200,features=8", *words, "--resume", "--dtype", "float64")
+    assert "its dtype is torch.float32, this run's is torch.float64" in precise
+    setting = failing("fit", "sbm:nodes=200,features=8", *words, "--resume", "--edge-drop", "0.9")
+    assert "its edge_drop is 0.3, this run's is 0.9" in setting
+
+
+@pytest.mark.parametrize("checkpoint_every", ["1", "0"])
+def test_full_disk_leaves_nothing_half_written(checkpoint_every: str, tmp_path: Path) -> None:
     """A limit on the size of files stands for a full disk: the system refuses to write on."""
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000));"
@@ -273,7 +306,8 @@ def test_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
     )
     out = tmp_path / "run"
     done = subprocess.run(
-        [sys.executable, "-c", code, "fit", "digits", "--out", str(out), *SMALL, "--quiet"],
+        [sys.executable, "-c", code, "fit", "digits", "--out", str(out), *SMALL, "--quiet",
+         "--checkpoint-every", checkpoint_every],
         capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert done.returncode == 2, done.stderr

@@ -139,6 +139,9 @@ def _app(config: Any) -> App:
         out: Path,
         force: Annotated[bool, Parameter(negative="")] = False,
         device: str = "cpu",
+        threads: int | None = None,
+        quiet: Annotated[bool, Parameter(negative="")] = False,
+        json: Annotated[bool, Parameter(negative="")] = False,
     ) -> None:
         """Embed a graph with the model of a finished run.
 
@@ -154,11 +157,20 @@ def _app(config: Any) -> App:
             Replace the file if it exists.
         device
             cpu, cuda, cuda:1, ..., or auto.
+        threads
+            Threads of the processor.
+        quiet
+            No notes.
+        json
+            Print as JSON.
         """
+        _quiet(quiet)
+        _threads(threads)
         from ssge.datasets import load
         from ssge.errors import InputError
-        from ssge.experiments.run import RunFolder, choose_device
+        from ssge.experiments.run import RunFolder
         from ssge.io.embeddings import write_embedding
+        from ssge.training.device import choose_device
 
         if out.exists() and not force:
             raise InputError(f"{out} exists; choose another file, or --force to replace it.")
@@ -168,7 +180,10 @@ def _app(config: Any) -> App:
         data = load(graph)
         vectors = model.embed(data).cpu().numpy()
         write_embedding(out, data.node_ids, vectors)
-        print(f"{vectors.shape[0]:,} nodes x {vectors.shape[1]} columns: {out}")
+        if json:
+            print(jsonlib.dumps({"nodes": vectors.shape[0], "columns": vectors.shape[1], "file": str(out)}))
+        else:
+            print(f"{vectors.shape[0]:,} nodes x {vectors.shape[1]} columns: {out}")
 
     @app.command(help_epilogue=_examples("evaluate"))
     def evaluate(

@@ -18,6 +18,10 @@ class TrainingError(SSGEError, ArithmeticError):
     """Training cannot go on, for example because the loss is not finite."""
 
 
+class InterruptedRun(Exception):  # noqa: N818 - not an error: the user asked for it
+    """Training was stopped by Ctrl-C after a checkpoint."""
+
+
 class UnknownNameError(InputError, KeyError):
     """A name that is not in a catalogue; the message shows the nearest valid one."""
 

@@ -26,6 +26,7 @@ from ssge.io.embeddings import read_embedding, write_embedding
 from ssge.methods.ssge import SSGEConfig
 from ssge.objectives.gaussian import EIGENVALUE_FLOOR
 from ssge.training.checkpoint import build, load_model, save_model
+from ssge.training.device import choose_device
 from ssge.training.progress import ProgressBar
 from ssge.training.trainer import train
 
@@ -144,7 +145,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         if graph.num_nodes < 2:
             raise InputError(f"X must have at least 2 nodes to learn from; received {graph.num_nodes}.")
         seed = int(check_random_state(self.random_state).randint(2**31))
-        method = build("ssge", config, graph.info, seed, getattr(torch, self.dtype), self.device)
+        method = build("ssge", config, graph.info, seed, getattr(torch, self.dtype), choose_device(self.device))
         with ProgressBar(self.epochs, f"SSGE on {graph.name}") if self.verbose else nullcontext() as bar:
             trained = train(method, graph, seed=seed, observers=[bar] if bar else [])
         self._method = method
@@ -212,7 +213,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             estimator = cls(**(params | {"hidden": tuple(params["hidden"]), "device": device}))
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{file} is not an estimator of ssge: {type(error).__name__} {error}.") from None
-        estimator._method, _ = load_model(folder / "model.safetensors", device)
+        estimator._method, _ = load_model(folder / "model.safetensors", choose_device(device))
         estimator.history_ = history
         estimator.node_ids_, estimator.embedding_ = read_embedding(folder / "embedding.parquet")
         estimator.n_features_in_ = estimator._method.info.num_features

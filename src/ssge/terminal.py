@@ -10,7 +10,7 @@ from typing import Any
 
 from cyclopts import CycloptsError
 
-from ssge.errors import SSGEError
+from ssge.errors import InterruptedRun, SSGEError
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ def explained(error: Exception) -> tuple[str, int]:
         return str(error), 2
     if isinstance(error, CycloptsError):
         return _explained_flag(error), 2
-    if type(error).__name__ == "InterruptedRun":
+    if isinstance(error, InterruptedRun):
         return str(error), 130
     if isinstance(error, BrokenPipeError):  # the reader of our output went away, as in `ssge ls datasets | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -29,8 +29,8 @@ def explained(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError):
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror or error}{where}", 2
-    if isinstance(error, MemoryError):
-        return f"not enough memory: {error}", 2
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "memory" in str(error)):
+        return f"not enough memory: {str(error).splitlines()[0]}", 2
     raise error
 
 

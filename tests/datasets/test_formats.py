@@ -28,7 +28,8 @@ def unchecked(name: str, root: Path) -> Graph:
     """Load files in the place of a known dataset, without a checksum or an address to fetch them from."""
     facts = DATASETS[name]
     files = tuple(File(file.path, (ABSENT,), member=file.member) for file in facts.files)
-    return from_facts(replace(facts, files=files), root)
+    small = dict.fromkeys(("num_nodes", "num_edges", "num_features", "num_classes"))
+    return from_facts(replace(facts, files=files, **small), root)
 
 
 def dense(graph: Graph) -> Any:
@@ -304,7 +305,12 @@ def test_arxiv_edges_on_the_real_structure(data_root: Path, tmp_path: Path) -> N
             target.parent.mkdir(parents=True, exist_ok=True)
             target.symlink_to(data_root / file.path)
     write_arxiv(tmp_path, {"raw/node-feat.csv.gz": "1,0\n" * 169_343})
-    graph = from_facts(facts, tmp_path)
+    graph = from_facts(replace(facts, num_features=2), tmp_path)
     assert (graph.num_nodes, graph.num_edges) == (facts.num_nodes, facts.num_edges)
     assert graph.num_classes == facts.num_classes
     assert tuple(part.size for part in graph.splits[0]) == (90_941, 29_799, 48_603)
+
+
+def test_a_graph_of_other_sizes_is_refused(data_root: Path) -> None:
+    with pytest.raises(InputError, match="Cora: num_nodes must be 5; its files give 2,708"):
+        from_facts(replace(DATASETS["cora"], num_nodes=5), data_root)

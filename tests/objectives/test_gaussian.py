@@ -163,6 +163,20 @@ def test_floor_bounds_the_gradient_but_does_not_zero_it() -> None:
     assert matrix.grad[2, 2].item() == 0
 
 
+def test_clamp_at_1e_8_is_the_released_formula() -> None:
+    z = torch.randn(30, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    z = torch.cat([z, z[:, :1]], 1)
+    h = (z - z.mean(0)) / z.std(0)
+    released = 2 * 4 - 2 * torch.linalg.eigvalsh(h.T @ h / 29).clamp(1e-8).sqrt().sum()
+    torch.testing.assert_close(wasserstein_uniformity(z, 1e-8, "clamp"), released)
+
+
+def test_uniformity_with_a_floor_is_a_lower_bound() -> None:
+    z = views()[0].detach()
+    z = torch.cat([z, z[:, :2] + 1e-3 * z[:, 2:4]], 1)
+    assert wasserstein_uniformity(z, 0.1) < wasserstein_uniformity(z, NO_FLOOR)
+
+
 def test_collapsed_direction_is_pushed_back() -> None:
     """Descent from nearly rank-one columns regains rank, because the floor keeps a gradient."""
     generator = torch.Generator().manual_seed(0)

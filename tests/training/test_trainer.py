@@ -54,7 +54,7 @@ def test_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path / "c.safetensors", every=2)
     train(method(), GRAPH, checkpoint=checkpoint)
     other = build("ssge", CONFIG | {"edge_drop": 0.5}, GRAPH.info)
-    with pytest.raises(InputError, match="another run: its config"):
+    with pytest.raises(InputError, match=r"another run: its edge_drop is 0\.3, this run's is 0\.5"):
         train(other, GRAPH, checkpoint=checkpoint, resume=True)
     with pytest.raises(InputError, match="another run: its seed is 0, this run's is 1"):
         train(method(), GRAPH, seed=1, checkpoint=checkpoint, resume=True)
@@ -84,3 +84,15 @@ def test_truncated_model_is_one_clear_error(tmp_path: Path) -> None:
         load_model(path)
     with pytest.raises(InputError, match="No such file"):
         load_model(tmp_path / "missing.safetensors")
+
+
+def test_other_thread_count_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    checkpoint = Checkpoint(tmp_path / "c.safetensors", every=2)
+    train(method(), GRAPH, checkpoint=checkpoint)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(threads + 1)
+    try:
+        train(method(), GRAPH, checkpoint=checkpoint, resume=True)
+    finally:
+        torch.set_num_threads(threads)
+    assert f"began with {threads} threads and goes on with {threads + 1}" in caplog.text

@@ -45,9 +45,10 @@ def obtain(facts: Facts, root: str | Path | None = None) -> dict[str, Path]:
         for in the cache folder, and downloaded into it if need be; the data folder itself is never written
         to.
     """
-    if root is not None and not Path(root).expanduser().is_dir():
-        raise InputError(f"root must be a folder that exists; received '{root}'.")
     given = root if root is not None else os.environ.get("SSGE_DATA")
+    if facts.files and given and not Path(given).expanduser().is_dir():
+        name = "root" if root is not None else "SSGE_DATA"
+        raise InputError(f"{name} must be a folder that exists; received '{given}'.")
     folders = [Path(given).expanduser()] if given else []
     folders.append(cache_folder())
     paths: dict[str, Path] = {}

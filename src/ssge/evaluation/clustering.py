@@ -65,8 +65,10 @@ def cluster(
     if classes.size < 2:
         raise InputError(f"labels must have at least 2 classes; received {classes.tolist()}.")
     k = classes.size if num_clusters is None else num_clusters
-    # One thread a seed and several seeds at once: pools inside each other fight for the cores.
-    with threadpool_limits(limits=1), ThreadPoolExecutor(torch.get_num_threads()) as pool:
+    # One thread a seed and several seeds at once: pools inside each other fight for the cores. OpenMP keeps its limit
+    # for each thread by itself, hence the initializer.
+    threads, alone = torch.get_num_threads(), (1, "openmp")
+    with threadpool_limits(limits=1), ThreadPoolExecutor(threads, "", threadpool_limits, alone) as pool:
         found = list(pool.map(lambda seed: kmeans_labels(array, k, seed), seeds))
     if not found:
         raise InputError("seeds must hold at least one seed; received none.")

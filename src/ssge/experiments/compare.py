@@ -80,13 +80,12 @@ def compare(
     for seed in range(seeds):
         folder = RunFolder(out / f"seed-{seed}")
         if force or not folder.record.exists():
-            resume = folder.checkpoint.exists() and not force
             fit(
-                graph, recipe.method, config, out=folder.path, seed=seed, device=device, resume=resume,
+                graph, recipe.method, config, out=folder.path, seed=seed, device=device, resume=not force,
                 force=force, quiet=quiet, recipe=recipe.name, dataset=recipe.dataset,
             )  # fmt: skip
+        kept.check(folder.read_record(), folder.record, kept.config)
         record = score(folder, graph, protocol)
-        kept.check(record, folder.record)
         records.append(record.model_copy(update={"method": title}))
     summary = Summary(recipe=recipe, protocol=protocol, records=records)
     summary.write(out / "summary.json")
@@ -96,11 +95,11 @@ def compare(
 def score(folder: RunFolder, graph: Graph, protocol: Protocol, force: bool = False) -> RunRecord:
     """Score the embedding of a run and keep the scores in its record; what is scored already is not scored again."""
     record = folder.read_record()
+    embedding = folder.read_embedding()
+    if not np.array_equal(embedding.node_ids, graph.node_ids):
+        raise InputError(f"The embedding in {folder.path} is not of {graph.name}: its node ids are others.")
     if force or protocol.name not in record.scores:
         log.info("scoring %s by protocol %s", folder.path, protocol.name)
-        embedding = folder.read_embedding()
-        if not np.array_equal(embedding.node_ids, graph.node_ids):
-            raise InputError(f"The embedding in {folder.path} is not of {graph.name}: its node ids are others.")
         record.scores[protocol.name] = evaluate(embedding.vectors, graph, protocol, record.scale)
         record.write(folder.record)
     return record
@@ -121,19 +120,26 @@ class _Kept:
         config = self.config if name == "untrained encoder" else {}
         if path.exists() and not self.force:
             record = RunRecord.read(path)
-            if config:
-                self.check(record, path)
+            self.check(record, path, config)
         else:
-            record = RunRecord(method=name, dataset=self.dataset, seed=seed, config=config, machine=machine())
+            record = RunRecord(
+                method=name,
+                dataset=self.dataset,
+                seed=seed,
+                config=config,
+                graph=self.graph.info._asdict(),
+                machine=machine(),
+            )
         if self.protocol.name not in record.scores:
             log.info("scoring %s, seed %d, by protocol %s", name, seed, self.protocol.name)
             record.scores[self.protocol.name] = evaluate(embedding(), self.graph, self.protocol)
             record.write(path)
         return record
 
-    def check(self, record: RunRecord, path: Path) -> None:
+    def check(self, record: RunRecord, path: Path, config: dict[str, Any]) -> None:
         """Refuse to mix runs of other settings or other data into the comparison."""
-        if record.config != self.config or record.dataset != self.dataset:
+        data = (record.dataset, record.graph)
+        if record.config != config or data != (self.dataset, self.graph.info._asdict()):
             raise InputError(
                 f"{path} is of a run with other settings or data; choose another --out, or --force to replace it."
             )

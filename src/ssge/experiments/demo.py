@@ -42,7 +42,7 @@ def demonstrate(
     """Embed the import graph, then print the table and neighbours and draw the pictures into ``out``."""
     graph = load("imports")
     recipe = load_recipe("ssge/imports")
-    protocol = PROTOCOLS[recipe.protocol].model_copy(update={"cluster_seeds": 3})  # enough to see, and soon done
+    protocol = PROTOCOLS[recipe.protocol]
     log.info("%r: modules, who imports whom, the words they use", graph)
     summary = compare(recipe, graph, protocol, seeds, out / "runs", force=force, quiet=quiet)
     show(summary.rows(), f"{graph!r}, {seeds} encoder seeds")

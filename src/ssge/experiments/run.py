@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import torch
 from pydantic import ValidationError
 
-from ssge.errors import InputError, UnknownNameError
+from ssge.errors import InputError, InterruptedRun, UnknownNameError
 from ssge.experiments.recipes import read_toml, write_toml
 from ssge.files import atomic
 from ssge.graph import Graph
@@ -20,6 +20,7 @@ from ssge.io.embeddings import Embedding, read_embedding, write_embedding
 from ssge.methods import METHODS, Method, MethodConfig
 from ssge.records import RunRecord, machine, peak_memory_mb
 from ssge.training.checkpoint import Checkpoint, build, load_model, save_model
+from ssge.training.device import choose_device
 from ssge.training.interrupt import Interrupt
 from ssge.training.progress import ProgressBar
 from ssge.training.trainer import Epoch, Observer, train
@@ -36,10 +37,6 @@ class Run(NamedTuple):
     history: list[Epoch]
     embedding: Embedding
     method: Method
-
-
-class InterruptedRun(Exception):  # noqa: N818 - not an error: the user asked for it
-    """Training was stopped by Ctrl-C after a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -139,16 +136,6 @@ def config_file(path: Path | None) -> dict[str, Any]:
     return {} if path is None else read_toml(path)
 
 
-def choose_device(device: str) -> torch.device:
-    """Return the device of that name; ``auto`` is a GPU where there is one."""
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        return torch.empty(0, device=device).device
-    except (RuntimeError, AssertionError) as error:
-        raise InputError(f"device {device!r} cannot be used here: {str(error).splitlines()[0]}") from None
-
-
 def fit(
     graph: Graph,
     method: str = "ssge",
@@ -172,13 +159,18 @@ def fit(
     The folder gets ``config.toml`` and ``history.jsonl`` at once, checkpoints on the way, and ``embedding.parquet``,
     ``model.safetensors`` and last ``record.json`` at the end.
     """
+    if not 0 <= seed < 2**63:
+        raise InputError(f"seed must be 0..2^63-1; received {seed}.")
     config = config or resolve_config(method)
     built = build(method, config.model_dump(), graph.info, seed, getattr(torch, dtype), choose_device(device))
     folder = None if out is None else RunFolder(out)
     if folder is not None:
         folder.claim(force, resume)
-        with atomic(folder.config) as temporary:
-            temporary.write_text(write_toml(json.loads(config.model_dump_json())))
+        if not folder.checkpoint.exists():  # else the settings are there, and the checkpoint checks that they are these
+            if resume:
+                log.info("No checkpoint in %s yet: starting from the beginning.", out)
+            with atomic(folder.config) as temporary:
+                temporary.write_text(write_toml(json.loads(config.model_dump_json())))
     checkpoint = None if folder is None else Checkpoint(folder.checkpoint, checkpoint_every)
 
     with Interrupt() as interrupt, History(None if folder is None else folder.history) as history:
@@ -193,7 +185,11 @@ def fit(
     if not trained.finished:
         raise InterruptedRun(
             f"Stopped after epoch {len(trained.history)} of {config.epochs}."
-            + ("" if folder is None else f" Go on with --resume; the state is in {folder.checkpoint}.")
+            + (
+                ""
+                if folder is None
+                else f" The state is kept in {folder.path}: go on with --resume (ssge run: by itself)."
+            )
         )
 
     embedding = Embedding(graph.node_ids, built.embed(graph).cpu().numpy())

@@ -68,12 +68,5 @@ def cells(line: Row) -> tuple[str, ...]:
     )
 
 
-def markdown(lines: Sequence[Row]) -> str:
-    """Return a Markdown table."""
-    head = [HEADINGS, tuple("---" if i == 0 else "---:" for i in range(len(HEADINGS)))]
-    body = [cells(line) for line in lines]
-    return "".join("| " + " | ".join(line) + " |\n" for line in [*head, *body])
-
-
 def _mean(values: Sequence[float]) -> float:
     return mean_and_deviation(values).mean

@@ -12,6 +12,7 @@ from ssge.methods._base import METHODS, Method, MethodConfig
 from ssge.nn.encoders import ENCODERS
 from ssge.objectives import Losses
 from ssge.objectives.gaussian import EIGENVALUE_FLOOR, gaussian
+from ssge.ops.adjacency import Adjacency
 from ssge.views import Compose, DropEdges, MaskFeatures, View
 
 
@@ -31,7 +32,7 @@ class SSGEConfig(MethodConfig):
     normalisation: Literal["out-in", "in"] = Field("out-in", description="Degrees in the GCN normalisation.")
     eigenvalue_floor: float = Field(EIGENVALUE_FLOOR, gt=0, description="Where the root of an eigenvalue is cut off.")
     floor_mode: Literal["tangent", "clamp"] = Field(
-        "tangent", description="Below the floor: follow the tangent, or clamp as the released code does."
+        "tangent", description="Below the floor: follow the tangent, or clamp (released code: clamp, floor 1e-8)."
     )
 
 
@@ -61,8 +62,7 @@ class SSGE(Method):
     def prepare(self, graph: Graph) -> View:
         """Bring a graph to the method's device, normalised by the configured convention."""
         view = super().prepare(graph)
-        view.adjacency.normalisation = self.config.normalisation
-        return view
+        return view._replace(adjacency=Adjacency(view.adjacency.pattern, self.config.normalisation))
 
     def forward(self, view: View, generator: torch.Generator) -> Losses:
         """Return alignment + lambda * uniformity of two augmented views."""

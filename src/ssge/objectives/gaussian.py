@@ -10,7 +10,8 @@ Both are functions of the moments alone, so the objective costs O(n d^2 + d^3) t
 
 Differences from the paper: its last form of the alignment lacks the minus sign (a slip: it is to be minimised).
 Differences from the released code: that one drops the constant 2d, and clamps eigenvalues at 1e-8, which gives exactly
-the collapsed directions no gradient; ``floor_mode="clamp"`` reproduces it.
+the collapsed directions no gradient; ``floor_mode="clamp", floor=1e-8`` reproduces it. With the default floor the
+uniformity is W2^2 where all eigenvalues of R are above it, and a lower bound of W2^2 otherwise (see `trace_sqrt`).
 """
 
 from __future__ import annotations
@@ -22,25 +23,26 @@ import torch
 from torch import Tensor
 
 from ssge.objectives import Losses
-from ssge.ops.moments import CollapseWarning, correlation, deviations, moments
+from ssge.ops.moments import CollapseWarning, Moments, correlation, deviations, moments
 
 FloorMode: TypeAlias = Literal["tangent", "clamp"]
 EIGENVALUE_FLOOR = 0.1
-"""Chosen on validation nodes: from 1e-8 to 1e-2 nothing changes on the citation graphs beyond noise, 0.1 is as good or
-better on each, 0.3 loses. It bounds the slope of the root by 1.6, three times that at the optimum. In float32 the
-eigenvalues themselves carry errors of about 1e-5, so that a much lower floor would amplify rounding."""
+"""Chosen on the validation nodes of Cora and CiteSeer by ``benchmarks/floor.py``. It bounds the slope of the
+root by 1.6, three times that at the optimum. In float32 the eigenvalues themselves carry errors of about 1e-5, so that
+a much lower floor would amplify rounding."""
 
 
 def alignment(z1: Tensor, z2: Tensor) -> Tensor:
     """Return the alignment term: minus the summed correlation of equal columns of two views, times (n-1)/n."""
     m = moments(z1, z2)
-    inverses = [deviations(c, mu, m.n)[1] for c, mu in zip(m.scatter, m.means, strict=True)]
-    assert m.cross is not None
-    return -(m.cross * inverses[0] * inverses[1]).sum() / m.n
+    return _aligned(m, _inverse_deviations(m))
 
 
 def wasserstein_uniformity(z: Tensor, floor: float = EIGENVALUE_FLOOR, floor_mode: FloorMode = "tangent") -> Tensor:
-    """Return the squared 2-Wasserstein distance of the standardised columns of one view to N(0, I)."""
+    """Return the squared 2-Wasserstein distance of the standardised columns of one view to N(0, I).
+
+    Exactly that if no eigenvalue of their correlation matrix is below ``floor``, a lower bound of it otherwise.
+    """
     m = moments(z)
     _warn_if_wide(m.n, z.shape[1])
     inverse = deviations(m.scatter[0], m.means[0], m.n)[1]
@@ -77,9 +79,8 @@ def gaussian(
     m = moments(z1, z2)
     d = z1.shape[1]
     _warn_if_wide(m.n, d)
-    inverses = [deviations(c, mu, m.n)[1] for c, mu in zip(m.scatter, m.means, strict=True)]
-    assert m.cross is not None
-    aligned = -(m.cross * inverses[0] * inverses[1]).sum() / m.n
+    inverses = _inverse_deviations(m)
+    aligned = _aligned(m, inverses)
     roots, spectra = zip(
         *(
             trace_sqrt(correlation(c, inverse, m.n), floor, floor_mode)
@@ -119,7 +120,10 @@ def trace_sqrt(matrix: Tensor, floor: float, floor_mode: FloorMode = "tangent") 
 class _TraceSqrt(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, floor: float, floor_mode: FloorMode) -> tuple[Tensor, Tensor]:
-        eigenvalues, vectors = torch.linalg.eigh(matrix)
+        if not bool(torch.isfinite(matrix).all()):  # eigh would raise; the trainer names the epoch and the terms
+            eigenvalues, vectors = torch.full_like(matrix[0], torch.nan), torch.full_like(matrix, torch.nan)
+        else:
+            eigenvalues, vectors = torch.linalg.eigh(matrix)
         root = eigenvalues.clamp_min(floor).sqrt()
         slope = 0.5 / root
         below = eigenvalues < floor
@@ -136,6 +140,15 @@ class _TraceSqrt(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
         vectors, slope = ctx.saved_tensors
         return (vectors * (gradient * slope)) @ vectors.t(), None, None
+
+
+def _inverse_deviations(m: Moments) -> list[Tensor]:
+    return [deviations(scatter, mean, m.n)[1] for scatter, mean in zip(m.scatter, m.means, strict=True)]
+
+
+def _aligned(m: Moments, inverses: list[Tensor]) -> Tensor:
+    assert m.cross is not None
+    return -(m.cross * inverses[0] * inverses[1]).sum() / m.n
 
 
 def _warn_if_wide(n: int, d: int) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -13,14 +16,15 @@ from torch import Tensor
 
 from ssge.errors import InputError
 from ssge.files import atomic
-from ssge.graph import GraphInfo
+from ssge.graph import Graph, GraphInfo
 from ssge.methods import METHODS, Method
+
+log = logging.getLogger(__name__)
 
 
 def save_model(path: Path, method: Method, **facts: Any) -> None:
     """Write a method with all that is needed to build it again, and any further JSON facts."""
-    with atomic(path) as temporary:
-        save_file(_contiguous(method.state_dict()), temporary, {"ssge": json.dumps(_description(method) | facts)})
+    _write(path, method.state_dict(), _description(method) | facts)
 
 
 def load_model(path: Path, device: torch.device | str = "cpu") -> tuple[Method, dict[str, Any]]:
@@ -28,11 +32,11 @@ def load_model(path: Path, device: torch.device | str = "cpu") -> tuple[Method, 
     tensors, facts = _read(path)
     if not {"method", "config", "info"} <= facts.keys():
         raise InputError(f"{path} is not a model of ssge: its header names no method.")
-    method = build(facts["method"], facts["config"], GraphInfo(**facts["info"]), dtype=_dtype(tensors))
     try:
+        method = build(facts["method"], facts["config"], GraphInfo(**facts["info"]), dtype=_dtype(tensors))
         method.load_state_dict(tensors)
-    except RuntimeError as error:
-        raise InputError(f"{path} does not fit the method it names: {str(error).splitlines()[-1].strip()}") from None
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise InputError(f"{path} is not a model of this version: {' '.join(str(error).split())}") from None
     return method.to(device), facts
 
 
@@ -49,13 +53,6 @@ def build(
     generator = torch.Generator().manual_seed(seed)
     method: Method = cls(cls.Config(**config), info, generator)  # type: ignore[call-arg]
     return method.to(device, dtype)
-
-
-class Progress(NamedTuple):
-    """Where a training stood: epochs done, and their history."""
-
-    epochs: int
-    history: list[dict[str, float]]
 
 
 class Checkpoint:
@@ -80,27 +77,34 @@ class Checkpoint:
         method: Method,
         optimiser: torch.optim.Optimizer,
         generator: torch.Generator,
-        seed: int,
+        run: dict[str, Any],
         history: list[dict[str, float]],
     ) -> None:
-        """Write the state after the last epoch in ``history``."""
+        """Write the state after the last epoch in ``history``; ``run`` is what must be the same to go on."""
         tensors = {f"method.{key}": value for key, value in method.state_dict().items()}
         for index, state in optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{index}.{key}": value for key, value in state.items()}
         tensors["generator"] = generator.get_state()
-        facts = _description(method) | {"seed": seed, "threads": torch.get_num_threads(), "history": history}
-        with atomic(self.path) as temporary:
-            save_file(_contiguous(tensors), temporary, {"ssge": json.dumps(facts)})
+        facts = _description(method) | run | {"threads": torch.get_num_threads(), "history": history}
+        _write(self.path, tensors, facts)
 
-    def load(self, method: Method, optimiser: torch.optim.Optimizer, generator: torch.Generator, seed: int) -> Progress:
-        """Restore what `save` wrote into a freshly built training of the same configuration."""
+    def load(
+        self, method: Method, optimiser: torch.optim.Optimizer, generator: torch.Generator, run: dict[str, Any]
+    ) -> list[dict[str, float]]:
+        """Restore what `save` wrote into a freshly built training of the same run, and return its history."""
         tensors, facts = _read(self.path)
-        expected = _description(method) | {"seed": seed}
-        for key, value in expected.items():
-            if facts.get(key) != value:
+        there, here = _flat(facts), _flat(_description(method) | run)
+        for key, value in here.items():
+            if there.get(key) != value:
                 raise InputError(
-                    f"{self.path} is of another run: its {key} is {facts.get(key)}, this run's is {value}."
+                    f"{self.path} is of another run: its {key} is {there.get(key)}, this run's is {value}."
                 )
+        if facts["threads"] != torch.get_num_threads():
+            log.warning(
+                "The run began with %d threads and goes on with %d: it will not be bit-equal to an uninterrupted one.",
+                facts["threads"],
+                torch.get_num_threads(),
+            )
         method.load_state_dict(_below(tensors, "method."))
         state: dict[int, dict[str, Tensor]] = {}
         for name, tensor in _below(tensors, "optimiser.").items():
@@ -108,11 +112,37 @@ class Checkpoint:
             state.setdefault(int(index), {})[key] = tensor
         optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
         generator.set_state(tensors["generator"])
-        return Progress(len(facts["history"]), facts["history"])
+        history: list[dict[str, float]] = facts["history"]
+        return history
 
     def remove(self) -> None:
         """Delete the file: the run is complete and the model is saved."""
         self.path.unlink(missing_ok=True)
+
+
+def describe_run(method: Method, graph: Graph, seed: int) -> dict[str, Any]:
+    """Return what must be the same for a training to go on: seed, device, precision, and a digest of the graph."""
+    digest = hashlib.sha256()
+    features = graph.features
+    parts = [features] if isinstance(features, np.ndarray) else [features.data, features.indices, features.indptr]
+    for part in (graph.edges, graph.weights, *parts):
+        if part is not None:
+            digest.update(np.ascontiguousarray(part).data)
+    weight = method.weight
+    return {"seed": seed, "device": weight.device.type, "dtype": str(weight.dtype), "graph": digest.hexdigest()[:16]}
+
+
+def _flat(facts: dict[str, Any]) -> dict[str, Any]:
+    """Lay out the settings one by one, so that a message can name the one that differs."""
+    return {key: value for key, value in facts.items() if key != "config"} | dict(facts.get("config", {}))
+
+
+def _write(path: Path, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+    try:
+        with atomic(path) as temporary:
+            save_file(_contiguous(tensors), temporary, {"ssge": json.dumps(facts)})
+    except SafetensorError as error:  # its own kind for what is an OSError elsewhere, such as a full disk
+        raise OSError(f"{path} cannot be written: {error}") from None
 
 
 def _description(method: Method) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ssge.errors import TrainingError
 from ssge.graph import Graph
 from ssge.methods import Method
 from ssge.objectives import Losses
-from ssge.training.checkpoint import Checkpoint
+from ssge.training.checkpoint import Checkpoint, describe_run
 
 Epoch: TypeAlias = dict[str, float]
 """One line of history: epoch, total, the named terms, and the seconds since training began."""
@@ -68,8 +68,9 @@ def train(
     optimiser = torch.optim.Adam(method.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
     generator = torch.Generator(method.weight.device).manual_seed(seed)
     history: list[Epoch] = []
+    run = {} if checkpoint is None else describe_run(method, graph, seed)
     if resume and checkpoint is not None and checkpoint.path.exists():
-        history = checkpoint.load(method, optimiser, generator, seed).history
+        history = checkpoint.load(method, optimiser, generator, run)
     before = history[-1]["seconds"] if history else 0.0
     began = time.perf_counter()
 
@@ -88,7 +89,7 @@ def train(
         stopped = any(answers)
         due = checkpoint is not None and checkpoint.every > 0 and len(history) % checkpoint.every == 0
         if checkpoint is not None and (stopped or due):
-            checkpoint.save(method, optimiser, generator, seed, history)
+            checkpoint.save(method, optimiser, generator, run, history)
 
     finished = len(history) >= config.epochs
     if finished:
