@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "results" / "bias.json"
 PAGE = ROOT / "docs" / "clustering.md"
 BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
-DATASETS = ("cora", "citeseer", "pubmed")
+DATASETS = ("cora", "citeseer")
 OFFSETS = (1.0, 10.0)
 SEEDS = range(3)
 
