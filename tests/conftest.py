@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
+from graphs import random_graph
 from ssge.graph import Graph
 
 torch.set_num_threads(1)
@@ -27,20 +27,6 @@ def data_root() -> Path:
     if not root:
         pytest.skip("SSGE_DATA is not set: real benchmark files are not at hand")
     return Path(root)
-
-
-def random_graph(n: int = 60, p: int = 12, m: int = 150, seed: int = 0, weighted: bool = False) -> Graph:
-    """Return a small random graph with labels; node n-1 is isolated."""
-    rng = np.random.default_rng(seed)
-    edges = rng.integers(0, n - 1, size=(2, m))
-    return Graph.of(
-        edges=edges,
-        features=rng.normal(size=(n, p)),
-        weights=rng.uniform(0.5, 2, size=m) if weighted else None,
-        labels=rng.integers(0, 3, size=n),
-        dtype=np.float64,
-        name="random",
-    )
 
 
 @pytest.fixture

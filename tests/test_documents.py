@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import random_graph
+from graphs import random_graph
 from ssge.methods import METHODS
 from ssge.training.checkpoint import build
 from ssge.training.trainer import train

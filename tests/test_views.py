@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from conftest import random_graph
+from graphs import random_graph
 from ssge.errors import InputError
 from ssge.views import Compose, DropEdges, MaskFeatures, View
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from conftest import random_graph
+from graphs import random_graph
 from ssge.errors import InputError
 from ssge.experiments.protocols import PROTOCOLS, Protocol, _splits, evaluate
 from ssge.graph import Graph, Split

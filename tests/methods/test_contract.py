@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import random_graph
+from graphs import random_graph
 from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.methods import METHODS, Method

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from conftest import random_graph
+from graphs import random_graph
 from ssge.nn.encoders import ENCODERS, GCN, MLP
 from ssge.views import DropEdges, View
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from conftest import random_graph
+from graphs import random_graph
 from ssge.graph import Graph
 from ssge.ops.adjacency import Adjacency
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from conftest import random_graph
+from graphs import random_graph
 from ssge.errors import InputError, TrainingError
 from ssge.methods import METHODS, Method
 from ssge.objectives import Losses
