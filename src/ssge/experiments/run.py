@@ -167,7 +167,7 @@ def fit(
     if folder is not None:
         folder.claim(force, resume)
         if not folder.checkpoint.exists():  # else the settings are there, and the checkpoint checks that they are these
-            if resume:
+            if resume and folder.history.exists():
                 log.info("No checkpoint in %s yet: starting from the beginning.", out)
             with atomic(folder.config) as temporary:
                 temporary.write_text(write_toml(json.loads(config.model_dump_json())))

@@ -27,7 +27,7 @@ from ssge.ops.moments import CollapseWarning, Moments, correlation, deviations, 
 
 FloorMode: TypeAlias = Literal["tangent", "clamp"]
 EIGENVALUE_FLOOR = 0.1
-"""Chosen on the validation nodes of Cora and CiteSeer by ``benchmarks/floor.py``. It bounds the slope of the
+"""Chosen by experiment on validation nodes, which ``benchmarks/floor.py`` repeats. It bounds the slope of the
 root by 1.6, three times that at the optimum. In float32 the eigenvalues themselves carry errors of about 1e-5, so that
 a much lower floor would amplify rounding."""
 
