@@ -12,20 +12,9 @@ import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data, HeteroData
 
+from graphs import ADJACENCY, PATH, WEIGHTS, X, dense
 from ssge.errors import InputError
 from ssge.graph import Graph, GraphInfo
-
-X = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0], [0.5, 0.5]])
-PATH = np.array([[0, 1, 2], [1, 2, 3]])  # 0 -> 1 -> 2 -> 3
-WEIGHTS = np.array([1.0, 2.0, 4.0])
-ADJACENCY = sp.csr_array((WEIGHTS, tuple(PATH)), shape=(4, 4)).toarray()
-
-
-def dense(graph: Graph) -> np.ndarray:
-    """Return the matrix with the weight of the edge from j to i in row i, column j."""
-    matrix = np.zeros((graph.num_nodes, graph.num_nodes))
-    matrix[graph.edges[1], graph.edges[0]] = 1 if graph.weights is None else graph.weights
-    return matrix
 
 
 class Columns(Mapping[str, Any]):

@@ -97,7 +97,7 @@ class Method(nn.Module, ABC):
         """Return the embeddings of a graph with the same features, n x d.
 
         They are the encoder's output on the clean graph times one number, `scale`, fixed after training. The output
-        itself is tiny (about 0.005), which misleads whatever assumes unit scale (a classifier's default penalty, a
+        itself can be tiny, which misleads whatever assumes unit scale (a classifier's default penalty, a
         tolerance); one factor repairs that and changes no angle, ratio of distances or neighbour.
         """
         self.eval()
