@@ -45,9 +45,9 @@ def test_contributing_s_method_is_one_file_that_trains(monkeypatch: pytest.Monke
 
 
 def test_readme_commands_exist() -> None:
-    from ssge.cli import _app
+    from ssge.cli import application
 
-    app = _app(type(None))
+    app = application(type(None))
     commands = [line.split("#")[0] for block in blocks("README.md", "bash") for line in block.splitlines()]
     shown = [shlex.split(line) for line in commands if line.startswith("ssge ")]
     assert len(shown) >= 5

@@ -1,0 +1,128 @@
+"""Commands that judge: evaluate, run."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App
+
+from ssge.cli.options import SETTINGS, Switch, be_quiet, examples, given, use_threads
+from ssge.terminal import print_table
+
+
+def register(app: App, config: Any) -> None:
+    """Add the commands; ``config`` is the class whose fields become flags."""
+    flags = Annotated[config, SETTINGS]
+
+    @app.command(help_epilogue=examples("ssge evaluate run", "ssge evaluate run --protocol released-code --json"))
+    def evaluate(
+        run: Path,
+        /,
+        *,
+        protocol: str = "paper",
+        threads: int | None = None,
+        force: Switch = False,
+        json: Switch = False,
+    ) -> None:
+        """Score the embedding of a finished run: linear probe, clustering, geometry.
+
+        The scores are kept in the run's record.json.
+
+        Parameters
+        ----------
+        run
+            Folder of the run.
+        protocol
+            paper, paper-lbfgs (penalty chosen on validation nodes), or released-code (its splits too).
+        threads
+            Threads of the processor.
+        force
+            Score again what is scored already.
+        json
+            Print the scores as JSON.
+        """
+        use_threads(threads)
+        from ssge.datasets import load
+        from ssge.experiments.compare import score
+        from ssge.experiments.protocols import PROTOCOLS
+        from ssge.experiments.run import RunFolder
+        from ssge.experiments.tables import row
+
+        chosen = PROTOCOLS[protocol]
+        folder = RunFolder(run)
+        record = folder.read_record()
+        record = score(folder, load(record.dataset), chosen, force)
+        scores = record.scores[chosen.name]
+        if json:
+            print(scores.model_dump_json(indent=2))
+        else:
+            print_table([row(f"{record.method} on {record.dataset}", [scores])], f"{chosen.name}: {chosen.description}")
+
+    @app.command(
+        help_epilogue=examples(
+            "ssge run ssge/cora --seeds 5", "ssge run ssge/cora --seeds 5 --uniformity-weight 0 --out runs/ablation"
+        )
+    )
+    def run(
+        recipe: str,
+        /,
+        *,
+        seeds: int = 5,
+        protocol: str | None = None,
+        out: Path | None = None,
+        threads: int | None = None,
+        device: str = "cpu",
+        force: Switch = False,
+        quiet: Switch = False,
+        json: Switch = False,
+        settings: flags = None,
+    ) -> None:
+        """Fit and score a recipe over several encoder seeds; print one table with the reference rows.
+
+        Finished seeds are kept and not run again.
+
+        Parameters
+        ----------
+        recipe
+            Name of a recipe (ssge ls recipes) or a TOML file.
+        seeds
+            Encoder seeds 0, 1, ...
+        protocol
+            How to score; default: the recipe's.
+        out
+            Folder for the runs; default: runs/RECIPE.
+        threads
+            Threads of the processor.
+        device
+            cpu, cuda, cuda:1, ..., or auto.
+        force
+            Run and score everything again.
+        quiet
+            No progress, no notes.
+        json
+            Print the summary as JSON.
+        """
+        be_quiet(quiet)
+        use_threads(threads)
+        from ssge.datasets import load
+        from ssge.experiments.compare import compare
+        from ssge.experiments.protocols import PROTOCOLS
+        from ssge.experiments.recipes import load_recipe
+        from ssge.experiments.run import resolve_config
+
+        chosen = load_recipe(recipe)
+        judged = PROTOCOLS[protocol or chosen.protocol]
+        resolved = resolve_config(chosen.method, chosen.config, given(settings))
+        summary = compare(
+            chosen, load(chosen.dataset), judged, seeds, out or Path("runs") / chosen.name,
+            config=resolved, device=device, force=force, quiet=quiet,
+        )  # fmt: skip
+        if json:
+            print(summary.model_dump_json(indent=2))
+            return
+        splits = summary.records[0].scores[judged.name].splits
+        title = (
+            f"{chosen.name}, protocol {judged.name} ({splits} split{'s' if splits[0].isdigit() else ''}), {seeds} seeds"
+        )
+        print_table(summary.rows(), title)
+        if chosen.published:
+            print("published: " + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in chosen.published.items()))

@@ -1,0 +1,39 @@
+"""What the commands share: switches, examples in their help, the flags of a method's settings."""
+
+import logging
+from typing import Annotated, Any, TypeAlias
+
+from cyclopts import Group, Parameter
+
+Switch: TypeAlias = Annotated[bool, Parameter(negative="")]
+
+SETTINGS = Parameter(name="*", group=Group("Settings of the method", sort_key=2), consume_multiple=True, negative="")
+"""Makes each field of a configuration class a flag."""
+
+
+def examples(*lines: str) -> str:
+    """Return the end of a help text."""
+    return "\n".join(["Examples:", *(f"  {line}" for line in lines)])
+
+
+def given(settings: Any) -> dict[str, Any]:
+    """Return only the settings that were given as flags."""
+    return {} if settings is None else {name: getattr(settings, name) for name in settings.model_fields_set}
+
+
+def be_quiet(quiet: bool) -> None:
+    """Leave out progress and notes if so asked."""
+    if quiet:
+        logging.getLogger().setLevel(logging.ERROR)
+
+
+def use_threads(threads: int | None) -> None:
+    """Set the number of threads, if one is given."""
+    if threads is not None:
+        from ssge.errors import InputError
+
+        if threads < 1:
+            raise InputError(f"threads must be 1 or more; received {threads}.")
+        import torch
+
+        torch.set_num_threads(threads)
