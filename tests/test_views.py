@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 
 from graphs import random_graph
 from ssge.errors import InputError
+from ssge.graph import Graph
+from ssge.training.checkpoint import build
 from ssge.views import Compose, DropEdges, MaskFeatures, View
 
 
@@ -64,3 +68,27 @@ def test_rate_must_be_a_probability(rate: float) -> None:
         DropEdges(rate)
     with pytest.raises(InputError, match="feature_mask must be a probability"):
         MaskFeatures(rate)
+
+
+@pytest.mark.parametrize("encoder", ["gcn", "mlp"])
+@pytest.mark.parametrize("normalisation", ["out-in", "in"])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_embedding_some_nodes_equals_embedding_all(
+    encoder: str, normalisation: str, sparse: bool, weighted: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    n = 60
+    edges = rng.integers(0, n, (2, 90))  # sparse enough for neighbourhoods that are not everything
+    features = rng.normal(size=(n, 7)) * (rng.random((n, 7)) < 0.4)
+    graph = Graph.of(
+        edges=edges, features=sp.csr_array(features) if sparse else features,
+        weights=rng.random(90) + 0.1 if weighted else None, direction="in", dtype=np.float64,
+    )  # fmt: skip
+    config = {"widths": (6, 5), "encoder": encoder, "normalisation": normalisation}
+    method = build("ssge", config, graph.info, dtype=torch.float64)
+    nodes = np.array([50, 3, 17])
+    view = method.prepare(graph)
+    assert view.around(torch.from_numpy(nodes), 2)[0].num_nodes < n
+    some = method.embed(graph, nodes=nodes)
+    assert torch.allclose(some, method.embed(graph)[nodes], rtol=1e-12, atol=1e-14)

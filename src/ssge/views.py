@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import torch
+from torch import Tensor
 
 from ssge.errors import InputError
 from ssge.graph import Graph
@@ -37,6 +38,15 @@ class View(NamedTuple):
     def num_nodes(self) -> int:
         """Number of nodes, n."""
         return int(self.features.shape[0])
+
+    def around(self, nodes: Tensor, hops: int) -> tuple[View, Tensor]:
+        """Return the part of the view that an encoder of so many hops needs for some nodes, and where they are in it.
+
+        The nodes' representations are those of the whole view, because degrees are those of the whole graph.
+        """
+        needed = self.adjacency.upstream(nodes, hops)
+        part = View(self.features.part(needed), self.adjacency.part(needed))
+        return part, torch.searchsorted(needed, nodes)
 
 
 Augmentation: TypeAlias = Callable[[View, torch.Generator], View]

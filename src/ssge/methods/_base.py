@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
@@ -93,15 +95,19 @@ class Method(nn.Module, ABC):
         self.scale.copy_(torch.where(size > 0, 1 / size, 1.0))
 
     @torch.no_grad()
-    def embed(self, graph: Graph, chunk: int | None = None) -> Tensor:
-        """Return the embeddings of a graph with the same features, n x d.
+    def embed(self, graph: Graph, chunk: int | None = None, nodes: NDArray[np.int64] | None = None) -> Tensor:
+        """Return the embeddings of a graph with the same features, n x d, or only those of some nodes.
 
         They are the encoder's output on the clean graph times one number, `scale`, fixed after training. The output
         itself can be tiny, which misleads whatever assumes unit scale (a classifier's default penalty, a
         tolerance); one factor repairs that and changes no angle, ratio of distances or neighbour.
         """
         self.eval()
-        return self.encode(self.prepare(graph), chunk or _chunk(graph)) * self.scale
+        view, chunk = self.prepare(graph), chunk or _chunk(graph)
+        if nodes is None:
+            return self.encode(view, chunk) * self.scale
+        part, places = view.around(torch.from_numpy(nodes).to(self.weight.device), int(self.encoder.hops))  # type: ignore[arg-type]
+        return self.encode(part, chunk)[places] * self.scale
 
 
 def _chunk(graph: Graph) -> int:

@@ -51,6 +51,11 @@ class _Encoder(nn.Module):
         )
 
     @property
+    def hops(self) -> int:
+        """How far a node's representation looks upstream."""
+        return len(self.layers)
+
+    @property
     def affine(self) -> list[Affine]:
         """The layers by their own type, which a ``ModuleList`` does not tell."""
         return cast("list[Affine]", list(self.layers))
@@ -112,6 +117,11 @@ class MLP(_Encoder):
     ) -> None:
         super().__init__(widths, activation, generator, output_bias)
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) for width in widths[1:-1])
+
+    @property
+    def hops(self) -> int:
+        """Features alone: no hop at all."""
+        return 0
 
     def forward(self, view: View) -> Tensor:
         """Return the n x d representations of a view."""

@@ -58,12 +58,21 @@ class Adjacency:
         One of the two conventions above.
     kept
         Boolean mask over the entries of ``pattern.incoming``, or None for all: dropping edges is a new mask.
+    degrees
+        In- and out-degrees to normalise by, where they are not those of the pattern itself but of a larger graph.
     """
 
-    def __init__(self, pattern: Pattern, normalisation: Normalisation = "out-in", kept: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        pattern: Pattern,
+        normalisation: Normalisation = "out-in",
+        kept: Tensor | None = None,
+        degrees: tuple[Tensor, Tensor] | None = None,
+    ) -> None:
         self.pattern = pattern
         self.normalisation = normalisation
         self.kept = kept
+        self.degrees = degrees
 
     @classmethod
     def of(
@@ -105,6 +114,25 @@ class Adjacency:
         kept = kept.index_fill(0, self.pattern.loops, True)
         return Adjacency(self.pattern, self.normalisation, kept if self.kept is None else self.kept & kept)
 
+    def upstream(self, nodes: Tensor, hops: int) -> Tensor:
+        """Return the nodes from which ``nodes`` hear within some hops, themselves among them, in ascending order."""
+        for _ in range(hops):  # each hears itself: its self-loop is an entry of its row
+            nodes = self.pattern.incoming.at(_distinct(nodes)).column.long()
+        return _distinct(nodes)
+
+    def part(self, nodes: Tensor) -> Adjacency:
+        """Return the rows and columns of some nodes, normalised by the degrees that they have in the whole graph."""
+        incoming, outgoing = self.pattern.incoming, self.pattern.outgoing
+        position = torch.full((incoming.pointer.numel() - 1,), -1, dtype=torch.int32, device=self.device)
+        position[nodes] = torch.arange(nodes.numel(), dtype=torch.int32, device=self.device)
+        rows = incoming.at(nodes)
+        rows = rows._replace(column=position[rows.column])
+        rows = _select(rows, rows.column >= 0, weighted=True)
+        loops = (rows.column == row_of_entry(rows.pointer)).nonzero().squeeze(1)
+        pattern = Pattern(rows, *transposed(rows, nodes.numel()), loops, self.pattern.weighted)
+        degrees = self._degree(incoming)[nodes], self._degree(outgoing)[nodes]
+        return Adjacency(pattern, self.normalisation, degrees=degrees)
+
     @cached_property
     def matrix(self) -> SparseMatrix:
         """The normalised matrix and its transpose, made on first use."""
@@ -112,8 +140,10 @@ class Adjacency:
         if self.kept is not None:
             incoming = _select(incoming, self.kept, self.pattern.weighted)
             outgoing = _select(outgoing, self.kept[self.pattern.order], self.pattern.weighted)
-        at_target = self._degree(incoming).rsqrt_()
-        at_source = at_target if self.normalisation == "in" else self._degree(outgoing).rsqrt_()
+        at_target, at_source = (
+            degree.rsqrt() for degree in self.degrees or (self._degree(incoming), self._degree(outgoing))
+        )
+        at_source = at_target if self.normalisation == "in" else at_source
         return SparseMatrix(self._scaled(incoming, at_target, at_source), self._scaled(outgoing, at_source, at_target))
 
     def _degree(self, rows: Rows) -> Tensor:
@@ -143,3 +173,8 @@ def _select(rows: Rows, kept: Tensor, weighted: bool) -> Rows:
     torch.cumsum(kept, 0, out=before[1:])
     column = rows.column[kept]
     return Rows(before[rows.pointer], column, rows.value[kept] if weighted else rows.value[: column.numel()])
+
+
+def _distinct(nodes: Tensor) -> Tensor:
+    found: Tensor = torch.unique(nodes)
+    return found

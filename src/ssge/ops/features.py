@@ -53,6 +53,13 @@ class Features:
         """Return the same features with fewer columns kept; nothing is copied."""
         return Features(self.matrix, kept if self.kept is None else self.kept & kept)
 
+    def part(self, nodes: Tensor) -> Features:
+        """Return the rows of some nodes."""
+        if isinstance(self.matrix, SparseMatrix):
+            rows = self.matrix.rows.at(nodes)
+            return Features(SparseMatrix(rows, transposed(rows, self.shape[1])[0]), self.kept)
+        return Features(self.matrix.index_select(1, nodes), self.kept)
+
     def __matmul__(self, weight: Tensor) -> Tensor:
         if isinstance(self.matrix, SparseMatrix):
             return self.matrix @ (weight if self.kept is None else weight * self.kept.unsqueeze(1))

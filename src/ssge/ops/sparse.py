@@ -20,6 +20,15 @@ class Rows(NamedTuple):
     column: Tensor
     value: Tensor
 
+    def at(self, index: Tensor) -> Rows:
+        """Return the rows at some positions, in that order."""
+        counts = self.pointer.diff()[index].long()
+        pointer = torch.zeros(index.numel() + 1, dtype=self.pointer.dtype, device=index.device)
+        torch.cumsum(counts, 0, out=pointer[1:])
+        shift = (self.pointer[:-1][index] - pointer[:-1]).long()  # from an entry's new place to its old one
+        entries = torch.arange(int(pointer[-1]), device=index.device) + shift.repeat_interleave(counts)
+        return Rows(pointer, self.column[entries], self.value[entries])
+
 
 def csr(rows: Rows, num_columns: int) -> Tensor:
     """Return the torch CSR tensor over the same memory."""
