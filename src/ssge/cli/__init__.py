@@ -12,7 +12,7 @@ from typing import Any
 from cyclopts import App
 
 from ssge import __version__
-from ssge.cli import judge, learn, look
+from ssge.cli import judge, learn, look, use
 from ssge.cli.options import examples
 from ssge.terminal import explained, one_line_warning
 
@@ -28,6 +28,7 @@ def application(config: Any) -> App:
     )
     learn.register(app, config)
     judge.register(app, config)
+    use.register(app)
     look.register(app)
     return app
 

@@ -1,6 +1,6 @@
 """What an embedding is worth, judged from arrays alone: linear probe, clustering, and label-free geometry."""
 
-from ssge.evaluation.clustering import ClusterScore, cluster, kmeans_labels
+from ssge.evaluation.clustering import ClusterScore, KMeansClusters, cluster, kmeans, kmeans_labels
 from ssge.evaluation.geometry import (
     alignment,
     effective_rank,
@@ -15,6 +15,7 @@ from ssge.evaluation.scores import mean_and_deviation
 __all__ = [
     "AdamProbe",
     "ClusterScore",
+    "KMeansClusters",
     "LbfgsProbe",
     "Probe",
     "ProbeScore",
@@ -22,6 +23,7 @@ __all__ = [
     "cluster",
     "effective_rank",
     "geometry",
+    "kmeans",
     "kmeans_labels",
     "linear_probe",
     "linear_probes",

@@ -25,7 +25,14 @@ class ClusterScore(NamedTuple):
     ari_per_seed: tuple[float, ...]
 
 
-def kmeans_labels(embedding: ArrayLike, k: int, seed: int = 0) -> NDArray[np.int64]:
+class KMeansClusters(NamedTuple):
+    """For each row its cluster, 0..k-1, and the distance of the row, scaled to unit norm, from the cluster's mean."""
+
+    cluster: NDArray[np.int64]
+    distance: NDArray[np.float64]
+
+
+def kmeans(embedding: ArrayLike, k: int, seed: int = 0) -> KMeansClusters:
     """Assign each row to one of k clusters: k-means on rows of unit norm, best of 10 starts.
 
     Rows of zeros stay zeros.
@@ -35,8 +42,14 @@ def kmeans_labels(embedding: ArrayLike, k: int, seed: int = 0) -> NDArray[np.int
     rows = unit_rows(checked_embedding(embedding))
     if not 1 <= k <= rows.shape[0]:
         raise InputError(f"the number of clusters must be 1..{rows.shape[0]} (the number of rows); received {k}.")
-    found = KMeans(n_clusters=k, n_init=10, random_state=seed).fit_predict(rows)
-    return np.asarray(found, dtype=np.int64)
+    found = KMeans(n_clusters=k, n_init=10, random_state=seed).fit(rows)
+    labels = np.asarray(found.labels_, dtype=np.int64)
+    return KMeansClusters(labels, np.linalg.norm(rows - found.cluster_centers_[labels], axis=1).astype(np.float64))
+
+
+def kmeans_labels(embedding: ArrayLike, k: int, seed: int = 0) -> NDArray[np.int64]:
+    """Return only the clusters that `kmeans` finds."""
+    return kmeans(embedding, k, seed).cluster
 
 
 def cluster(

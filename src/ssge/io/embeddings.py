@@ -1,15 +1,16 @@
-"""Embeddings as a joinable table: one row a node, columns ``id, e000, e001, ...``."""
+"""Embeddings as a joinable table: one row a node, columns ``id, e000, e001, ...``; the ending decides the format."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ssge.errors import InputError
+from ssge.errors import InputError, UnknownNameError
 from ssge.files import atomic
 
 
@@ -19,6 +20,30 @@ class Embedding(NamedTuple):
     node_ids: NDArray[Any]
     vectors: NDArray[np.floating[Any]]
 
+    def find(self, ids: Iterable[Any]) -> NDArray[np.int64]:
+        """Return the rows of some nodes, -1 where there is none.
+
+        Text such as ``"12"`` names the node 12 where the nodes' ids are integers, and 12 the node ``"12"`` where they
+        are text.
+        """
+        place = {node: row for row, node in enumerate(self.node_ids.tolist())}
+        numeric = self.node_ids.dtype.kind in "iu"
+        rows = []
+        for given in ids:
+            row = place.get(given)
+            if row is None:
+                row = place.get(_integer(str(given)) if numeric else str(given), -1)
+            rows.append(row)
+        return np.array(rows, dtype=np.int64)
+
+    def positions(self, ids: Sequence[Any]) -> NDArray[np.int64]:
+        """Return the rows of some nodes; one that is not there is an error that shows similar ones."""
+        rows = self.find(ids)
+        if (rows < 0).any():
+            unknown = str(ids[int(np.argmin(rows))])
+            raise UnknownNameError("node", unknown, _alike(unknown, self.node_ids.tolist()))
+        return rows
+
 
 def column_names(d: int) -> list[str]:
     """Return the names of d embedding columns, as wide as the last needs but three digits at least."""
@@ -27,27 +52,170 @@ def column_names(d: int) -> list[str]:
 
 
 def write_embedding(path: Path, node_ids: NDArray[Any], vectors: NDArray[np.floating[Any]]) -> None:
-    """Write a Parquet file, whole or not at all; the same input gives the same bytes.
+    """Write an embedding, whole or not at all; the same input gives the same bytes.
 
     Parameters
     ----------
     path
-        The file; its folder is made if need be.
+        The file; its folder is made if need be. The ending decides the format:
+
+        - ``.parquet``: columns id, e000, ...;
+        - ``.csv``: the same with a header line; text ids stand in quotes, numbers in their shortest exact form;
+        - ``.npy``: the matrix, for ``numpy.load``; the ids go to a Parquet file beside it, ``X.ids.parquet`` for
+          ``X.npy``, because a text file would not tell ``1`` from ``"1"``;
+        - ``.txt``, ``.vec``, ``.emb``: the text format of word2vec, a line ``n d``, then an id and d numbers a line,
+          separated by spaces. Ids with white space, or empty ones, are refused.
     node_ids
         One id a row. Integers become int64, strings stay strings, anything else is written as its ``str``.
     vectors
         n x d array.
     """
+    if vectors.ndim != 2 or node_ids.shape != vectors.shape[:1]:
+        raise InputError(f"vectors must be a matrix with {node_ids.size} rows, one an id; received {vectors.shape}.")
+    write = _format(path)[0]
+    write(path, _id_column(node_ids), vectors)
+
+
+def read_embedding(path: Path) -> Embedding:
+    """Read what `write_embedding` wrote; ids come back as int64 or as strings.
+
+    Parquet and NumPy keep the precision of the numbers. Text holds none: they come back as float64, which gives the
+    numbers written when cast back. In the word2vec format, ids that are all integers come back as int64, even if
+    they were strings; every other format tells the two apart.
+    """
+    read = _format(path)[1]
+    if not path.is_file():
+        raise InputError(f"No such file: {path}.")
+    return read(path)
+
+
+def _write_parquet(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None:
+    with atomic(path) as temporary:
+        _parquet(temporary, _table(ids, vectors))
+
+
+def _parquet(path: Path, table: Any) -> None:
+    import pyarrow.parquet as pq
+
+    # Floats of full precision hardly compress: a dictionary or a codec would only cost time.
+    pq.write_table(table, path, compression="none", use_dictionary=False, write_statistics=["id"])
+
+
+def _read_parquet(path: Path) -> Embedding:
+    return _from_table(path, _parquet_table(path))
+
+
+def _parquet_table(path: Path) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if vectors.ndim != 2 or node_ids.shape != vectors.shape[:1]:
-        raise InputError(f"vectors must be a matrix with {node_ids.size} rows, one an id; received {vectors.shape}.")
-    columns = [_id_column(node_ids), *(pa.array(np.ascontiguousarray(column)) for column in vectors.T)]
-    table = pa.table(columns, names=["id", *column_names(vectors.shape[1])])
+    try:
+        with pq.ParquetFile(path) as file:
+            return file.read()
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
+
+
+def _write_csv(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None:
+    from pyarrow import csv
+
     with atomic(path) as temporary:
-        # Floats of full precision hardly compress: a dictionary or a codec would only cost time.
-        pq.write_table(table, temporary, compression="none", use_dictionary=False, write_statistics=["id"])
+        csv.write_csv(_table(ids, vectors), temporary)
+
+
+def _read_csv(path: Path) -> Embedding:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    with path.open("rb") as file:
+        names = file.readline().decode(errors="replace").strip().replace('"', "").split(",")
+        text = file.read(1) == b'"'
+    types = {name: pa.float64() for name in names[1:]} | {names[0]: pa.string() if text else pa.int64()}
+    return _from_table(path, _parsed(path, csv.ReadOptions(), csv.ParseOptions(newlines_in_values=True), types))
+
+
+def _write_npy(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None:
+    import pyarrow as pa
+
+    with atomic(path) as matrix, atomic(_ids_beside(path)) as beside:
+        with matrix.open("wb") as file:
+            np.save(file, np.ascontiguousarray(vectors), allow_pickle=False)
+        _parquet(beside, pa.table([ids], names=["id"]))
+        path.unlink(missing_ok=True)  # old vectors must never stand beside new ids
+
+
+def _read_npy(path: Path) -> Embedding:
+    beside = _ids_beside(path)
+    if not beside.is_file():
+        raise InputError(f"{path} needs the ids of its rows in {beside.name} beside it; no such file.")
+    ids = _parquet_table(beside)
+    if ids.column_names != ["id"] or str(ids.schema.field(0).type) not in ("int64", "string"):
+        raise InputError(f"{beside} must have one column, id, of integers or text.")
+    try:
+        vectors = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise InputError(f"{path} cannot be read as a NumPy array: {str(error).splitlines()[0]}") from None
+    if vectors.ndim != 2 or vectors.dtype.kind != "f" or vectors.shape[0] != ids.num_rows:
+        found = f"{vectors.dtype} {vectors.shape}"
+        raise InputError(f"{path} must be a matrix of floats with {ids.num_rows} rows, one an id; received {found}.")
+    return Embedding(ids.column("id").to_numpy(), vectors)
+
+
+def _ids_beside(path: Path) -> Path:
+    return path.with_suffix(".ids.parquet")
+
+
+def _write_word2vec(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None:
+    from pyarrow import csv
+
+    bad = [text for text in map(str, ids.to_pylist()) if text.split() != [text]]
+    if bad:
+        raise InputError(f"ids must not be empty or hold white space in {path.suffix} files; received {bad[0]!r}.")
+    options = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
+    with atomic(path) as temporary, temporary.open("wb") as file:
+        file.write("{} {}\n".format(*vectors.shape).encode())
+        if any('"' in str(text) for text in ids.to_pylist()):  # Arrow does not write quotation marks without quoting
+            for text, row in zip(ids.to_pylist(), vectors, strict=True):
+                file.write(" ".join([text, *(str(number) for number in row)]).encode() + b"\n")
+        else:
+            csv.write_csv(_table(ids, vectors), file, options)
+
+
+def _read_word2vec(path: Path) -> Embedding:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    with path.open("rb") as file:
+        sizes = [_integer(word.decode(errors="replace")) for word in file.readline().split()]
+    if len(sizes) != 2 or None in sizes or min(s for s in sizes if s is not None) < 0:
+        raise InputError(f"{path} must begin with a line of two numbers, n d, as word2vec writes it.")
+    n, d = (s for s in sizes if s is not None)
+    names = ["id", *column_names(d)]
+    if n == 0:
+        return Embedding(np.empty(0, dtype=np.int64), np.empty((0, d)))
+    types = dict.fromkeys(names[1:], pa.float64()) | {"id": pa.string()}
+    how = csv.ParseOptions(delimiter=" ", quote_char=False)
+    table = _parsed(path, csv.ReadOptions(skip_rows=1, column_names=names), how, types)
+    if table.num_rows != n:
+        raise InputError(f"{path} announces {n} rows; received {table.num_rows}.")
+    found = _from_table(path, table)
+    numbers = [_integer(text) for text in found.node_ids]
+    return found if None in numbers else Embedding(np.array(numbers, dtype=np.int64), found.vectors)
+
+
+_FORMATS: dict[str, tuple[Callable[[Path, Any, NDArray[np.floating[Any]]], None], Callable[[Path], Embedding]]] = {
+    ".parquet": (_write_parquet, _read_parquet),
+    ".csv": (_write_csv, _read_csv),
+    ".npy": (_write_npy, _read_npy),
+    **dict.fromkeys((".txt", ".vec", ".emb"), (_write_word2vec, _read_word2vec)),
+}
+
+
+def _format(path: Path) -> tuple[Callable[[Path, Any, NDArray[np.floating[Any]]], None], Callable[[Path], Embedding]]:
+    try:
+        return _FORMATS[path.suffix.casefold()]
+    except KeyError:
+        raise UnknownNameError("ending of an embedding file", path.suffix, _FORMATS) from None
 
 
 def _id_column(node_ids: NDArray[Any]) -> Any:
@@ -65,18 +233,24 @@ def _id_column(node_ids: NDArray[Any]) -> Any:
     return pa.array(texts, pa.string())
 
 
-def read_embedding(path: Path) -> Embedding:
-    """Read what `write_embedding` wrote; ids come back as int64 or as strings."""
+def _table(ids: Any, vectors: NDArray[np.floating[Any]]) -> Any:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    if not path.is_file():
-        raise InputError(f"No such file: {path}.")
+    columns = [ids, *(pa.array(np.ascontiguousarray(column)) for column in vectors.T)]
+    return pa.table(columns, names=["id", *column_names(vectors.shape[1])])
+
+
+def _parsed(path: Path, read: Any, parse: Any, types: dict[str, Any]) -> Any:
+    import pyarrow as pa
+    from pyarrow import csv
+
     try:
-        with pq.ParquetFile(path) as file:
-            table = file.read()
+        return csv.read_csv(path, read, parse, csv.ConvertOptions(column_types=types))
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
+        raise InputError(f"{path} cannot be read as text: {str(error).splitlines()[0]}") from None
+
+
+def _from_table(path: Path, table: Any) -> Embedding:
     names = table.column_names
     if len(names) < 2 or names != ["id", *column_names(len(names) - 1)]:
         raise InputError(f"{path} must have the columns id, e000, ...; received {', '.join(names[:4])}, ...")
@@ -89,3 +263,18 @@ def read_embedding(path: Path) -> Embedding:
     for i, column in enumerate(table.columns[1:]):
         vectors[:, i] = column.to_numpy()
     return Embedding(table.column("id").to_numpy(), vectors)
+
+
+def _integer(text: str) -> int | None:
+    """Return the integer that a text is, in the one way of writing it; None for any other text."""
+    digits = text.removeprefix("-")
+    plain = digits.isdecimal() and digits.isascii() and text == str(int(text)) and abs(int(text)) < 2**63
+    return int(text) if plain else None
+
+
+def _alike(text: str, names: Iterable[Any]) -> list[str]:
+    """Return a few names to show beside one that is not there: the most similar, else the first."""
+    import difflib
+
+    every = [str(name) for name in names]
+    return difflib.get_close_matches(text, every, n=5, cutoff=0.5) or [*every[:4], f"… ({len(every):,} nodes)"]

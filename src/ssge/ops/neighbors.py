@@ -1,40 +1,102 @@
-"""Nearest neighbours by cosine, exact, in chunks."""
+"""Nearest neighbours by cosine or Euclidean distance, exact, in chunks."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ssge.errors import InputError
+from ssge.errors import InputError, UnknownNameError
+
+Metric: TypeAlias = Literal["cosine", "euclidean"]
+METRICS: tuple[Metric, ...] = ("cosine", "euclidean")
+
+_ENTRIES = 1 << 25  # similarities in memory at once
 
 
 class Neighbors(NamedTuple):
-    """For each query row: positions of its nearest rows, nearest first, and their cosines."""
+    """For each query row: positions of its nearest rows, nearest first, and their cosines or distances."""
 
     position: NDArray[np.int64]
-    cosine: NDArray[np.floating[Any]]
+    score: NDArray[np.floating[Any]]
 
 
-def nearest(vectors: NDArray[np.floating[Any]], queries: NDArray[np.int64], k: int, chunk: int = 1024) -> Neighbors:
+def nearest(
+    vectors: NDArray[np.floating[Any]],
+    queries: NDArray[np.int64],
+    k: int,
+    metric: Metric = "cosine",
+    chunk: int | None = None,
+) -> Neighbors:
     """Return the k rows nearest to each of some rows, themselves left out; ties go to the lower position.
 
-    Columns are centred first: the objective leaves the mean of a column free, and a common offset would make all
-    cosines alike. Cost O(q n d) time, O(chunk n) memory.
+    Cost O(q n d) time, O(chunk n) memory; the default chunk keeps that to 2^25 numbers.
     """
-    n = vectors.shape[0]
+    rows = comparable(vectors, metric)
+    n = rows.shape[0]
+    check_count(k, n)
+    offset = np.square(rows).sum(axis=1) / 2 if metric == "euclidean" else 0
+    step = chunk or max(1, _ENTRIES // n)
+    found = Neighbors(np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k), dtype=rows.dtype))
+    for start in range(0, len(queries), step):
+        part = queries[start : start + step]
+        # For one query, |x - y|^2 / 2 and |y|^2 / 2 - x y differ by a constant.
+        similar = rows[part] @ rows.T - offset
+        similar[np.arange(len(part)), part] = -np.inf
+        best = scored(rows, part, _largest(similar, k), metric)
+        found.position[start : start + step], found.score[start : start + step] = best
+    return found
+
+
+def comparable(vectors: NDArray[np.floating[Any]], metric: Metric) -> NDArray[np.floating[Any]]:
+    """Return rows whose inner products (cosine) or distances (euclidean) rank the neighbours.
+
+    Columns are centred: the objective leaves the mean of a column free, and a common offset would make all cosines
+    alike. For cosine the rows then get unit norm; a row of zeros has cosine 0 with all.
+    """
+    if metric not in METRICS:
+        raise UnknownNameError("metric", metric, METRICS)
+    rows: NDArray[np.floating[Any]] = vectors - vectors.mean(axis=0)
+    if metric == "cosine":
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(rows.dtype).tiny)
+    return rows
+
+
+def check_count(k: int, n: int) -> None:
+    """Make sure that a node has k others."""
     if not 1 <= k < n:
         raise InputError(f"k must be 1..{n - 1} (one less than the number of nodes); received {k}.")
-    rows = vectors - vectors.mean(axis=0)
-    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(rows.dtype).tiny)
-    index = np.empty((len(queries), k), dtype=np.int64)
-    cosine = np.empty((len(queries), k), dtype=rows.dtype)
-    for start in range(0, len(queries), chunk):
-        part = queries[start : start + chunk]
-        similar = rows[part] @ rows.T
-        similar[np.arange(len(part)), part] = -np.inf
-        best = np.argsort(-similar, axis=1, kind="stable")[:, :k]
-        index[start : start + chunk] = best
-        cosine[start : start + chunk] = np.take_along_axis(similar, best, axis=1)
-    return Neighbors(index, cosine)
+
+
+def scored(
+    rows: NDArray[np.floating[Any]], queries: NDArray[np.int64], position: NDArray[np.int64], metric: Metric
+) -> Neighbors:
+    """Return the neighbours found, nearest first, with their cosines or distances.
+
+    Distances are taken from the differences themselves: by the expanded square near rows would lose their digits.
+    """
+    score = np.empty(position.shape, dtype=rows.dtype)
+    for rank in range(position.shape[1]):
+        others = rows[position[:, rank]]
+        if metric == "cosine":
+            score[:, rank] = np.einsum("ij,ij->i", rows[queries], others)
+        else:
+            score[:, rank] = np.linalg.norm(rows[queries] - others, axis=1)
+    distance = -score if metric == "cosine" else score
+    order = np.lexsort((position, distance), axis=1)
+    return Neighbors(np.take_along_axis(position, order, axis=1), np.take_along_axis(score, order, axis=1))
+
+
+def _largest(similar: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64]:
+    """Return the columns of the k largest entries of each row, in ascending order; of ties the first."""
+    n = similar.shape[1]
+    bound = np.partition(similar, n - k, axis=1)[:, n - k, None]
+    chosen = similar >= bound
+    tied = np.flatnonzero(np.count_nonzero(chosen, axis=1) > k)
+    if tied.size:
+        part, limit = similar[tied], bound[tied]
+        above, equal = part > limit, part == limit
+        room = k - np.count_nonzero(above, axis=1)[:, None]
+        chosen[tied] = above | (equal & (np.cumsum(equal, axis=1) <= room))
+    return np.nonzero(chosen)[1].reshape(-1, k)

@@ -1,0 +1,233 @@
+"""Features that the edges alone give: degree, clustering, return of a random walk, coordinates of the Laplacian.
+
+With A the weighted adjacency, made symmetric (an edge with two weights counts with the larger, as in `Graph.of`),
+d its row sums, and S = D^(-1/2) A D^(-1/2):
+
+- ``degree``: log(1 + d_i) of the graph as it is; two columns, in and out, where it is directed;
+- ``clustering``: 2 t_i / (k_i (k_i - 1)), with t_i the triangles and k_i the neighbours of node i, weights set aside;
+- ``return``: the probability (P^s)_ii that a walk with P = D^(-1) A is back after s = 2..8 steps;
+- ``laplacian``: eigenvectors of I - S to its smallest eigenvalues above zero.
+
+The first three mean the same in every graph, so a model trained on one graph can read them in another. Laplacian
+coordinates belong to one graph: in another their order, their signs and their meaning differ.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ssge.errors import InputError, UnknownNameError
+
+log = logging.getLogger(__name__)
+
+KINDS: tuple[str, ...] = ("degree", "clustering", "return", "laplacian")
+STEPS = range(2, 9)
+COORDINATES = 16
+
+_ENTRIES = 1 << 21  # numbers that a block of intermediate results may hold
+_EXACT_PRODUCTS = 1 << 31  # nodes times edges up to which return probabilities are exact: up to ten seconds or so
+_PROBES = 256
+_DENSE_NODES = 400  # up to here a dense eigendecomposition is as fast, and finds every multiple eigenvalue
+
+_Columns: TypeAlias = "tuple[NDArray[np.floating[Any]], list[str]]"
+
+
+class _Structure(NamedTuple):
+    """The adjacency as given, in row = target, column = source, and made symmetric."""
+
+    given: sp.csr_array
+    symmetric: sp.csr_array
+
+
+def structural_features(
+    edges: NDArray[np.int64],
+    weights: NDArray[np.floating[Any]] | None,
+    num_nodes: int,
+    kinds: Sequence[str] = KINDS,
+) -> tuple[NDArray[np.float32], list[str]]:
+    """Return an n x q matrix of features made of the edges, and the names of its columns.
+
+    Isolated nodes have zeros everywhere. Every kind but an estimated ``return`` follows the nodes when they are
+    given in another order; so do Laplacian coordinates where their eigenvalue is simple.
+
+    Parameters
+    ----------
+    edges
+        2 x m positions (source, target), without loops and duplicates, as in `Graph.edges`.
+    weights
+        One positive weight an edge, or None for all ones.
+    num_nodes
+        n.
+    kinds
+        Which, of `KINDS`, in the order of the columns.
+
+    Examples
+    --------
+    >>> triangle = np.array([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]])
+    >>> matrix, names = structural_features(triangle, None, 3, ["clustering", "return"])
+    >>> dict(zip(names[:3], matrix[0, :3].tolist(), strict=True))
+    {'clustering': 1.0, 'return_2': 0.5, 'return_3': 0.25}
+    """
+    makers: dict[str, Callable[[_Structure], _Columns]] = {
+        "degree": _degree,
+        "clustering": _clustering,
+        "return": _return,
+        "laplacian": _laplacian,
+    }
+    for kind in kinds:
+        if kind not in makers:
+            raise UnknownNameError("kind of structural features", kind, KINDS)
+    if not kinds:
+        raise InputError(f"kinds must name at least one of {', '.join(KINDS)}; received none.")
+    values = np.ones(edges.shape[1]) if weights is None else weights.astype(np.float64)
+    given = sp.csr_array((values, (edges[1], edges[0])), shape=(num_nodes, num_nodes))
+    structure = _Structure(given, given.maximum(given.T.tocsr()).tocsr())
+    made = [makers[kind](structure) for kind in kinds]
+    matrix = np.concatenate([columns for columns, _ in made], axis=1, dtype=np.float32, casting="same_kind")
+    return matrix, [name for _, names in made for name in names]
+
+
+def _degree(structure: _Structure) -> _Columns:
+    given, symmetric = structure
+    if (given != symmetric).nnz == 0:
+        return np.log1p(given.sum(axis=1))[:, None], ["degree"]
+    return np.log1p(np.stack([given.sum(axis=1), given.sum(axis=0)], axis=1)), ["in_degree", "out_degree"]
+
+
+def _clustering(structure: _Structure) -> _Columns:
+    neighbors = np.diff(structure.symmetric.indptr).astype(np.int64)
+    pairs = neighbors * (neighbors - 1)
+    share = 2 * _triangles(structure.symmetric, neighbors) / np.maximum(pairs, 1)
+    return share[:, None], ["clustering"]
+
+
+def _triangles(adjacency: sp.csr_array, neighbors: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count the triangles at each node: O(m^(3/2)) time whatever the hubs, bounded memory.
+
+    Edges point to the end with more neighbours, so that no node has more than sqrt(2 m) of them going out, and each
+    triangle is found once: as an edge u -> v followed by v -> w, closed by u -> w.
+    """
+    n = neighbors.size
+    entries = adjacency.tocoo()
+    rank = np.empty(n, dtype=np.int64)
+    rank[np.argsort(neighbors, kind="stable")] = np.arange(n)
+    source, target = rank[entries.row], rank[entries.col]
+    key = np.sort((source * n + target)[source < target])
+    source, target = key // n, key % n
+    first = np.searchsorted(source, np.arange(n + 1))
+    wedges = np.diff(first)[target]
+    ends = np.cumsum(wedges)
+    found = np.zeros(n, dtype=np.int64)
+    start = 0
+    while start < key.size:
+        passed = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, passed + _ENTRIES, side="right")))
+        edge = np.repeat(np.arange(start, stop), wedges[start:stop])
+        # The position of a wedge among those of its edge tells which edge of v it takes.
+        place = np.arange(edge.size) - (ends[edge] - wedges[edge] - passed)
+        u, v, w = source[edge], target[edge], target[first[target[edge]] + place]
+        wanted = u * n + w
+        closed = key[np.minimum(np.searchsorted(key, wanted), key.size - 1)] == wanted
+        for corner in (u, v, w):
+            found += np.bincount(corner[closed], minlength=n)
+        start = stop
+    return found[rank]
+
+
+def _normalised(adjacency: sp.csr_array) -> tuple[sp.csr_array, NDArray[np.float64]]:
+    """Return S and the degrees; isolated nodes have rows of zeros."""
+    degree = adjacency.sum(axis=1)
+    root = np.where(degree > 0, np.sqrt(degree), np.inf)
+    scale = sp.diags_array(1 / root)
+    return sp.csr_array(scale @ adjacency @ scale), degree
+
+
+def _return(structure: _Structure) -> _Columns:
+    """Return the diagonals of P^2 .. P^8, which are those of S^2 .. S^8.
+
+    S is symmetric, so (S^(a+b))_ii is the inner product of row i of S^a and row i of S^b, and four products with S
+    are enough. Up to 2^31 nodes times edges the rows are computed, a block of nodes at a time: O(n m). Beyond, they
+    are replaced by their products with 256 vectors of random signs (fixed seed): E[(S^a g)_i (S^b g)_i] is the inner
+    product, hence unbiased, with a deviation of at most sqrt(2/256) = 9 % of the value for even steps; O(256 m).
+    Two steps are exact always. Memory is O(n) beside one block in either way.
+    """
+    S, _ = _normalised(structure.symmetric)
+    n = S.shape[0]
+    half = max(STEPS) // 2
+    exact = n * S.nnz <= _EXACT_PRODUCTS
+    count = n if exact else _PROBES
+    width = max(1, _ENTRIES // n)
+    rng = np.random.default_rng(0)
+    matrix = np.zeros((n, len(STEPS)))
+    if not exact:
+        log.info("Return probabilities of %s nodes are estimated with %d random vectors.", f"{n:,}", _PROBES)
+    for start in range(0, count, width):
+        stop = min(start + width, count)
+        if exact:
+            block = np.zeros((n, stop - start))
+            block[np.arange(start, stop), np.arange(stop - start)] = 1
+        else:
+            block = rng.choice([-1.0, 1.0], size=(n, stop - start))
+        powers = [block]
+        for _ in range(half):
+            powers.append(S @ powers[-1])
+        for column, step in enumerate(STEPS):
+            products = powers[step // 2] * powers[step - step // 2]
+            if exact:
+                matrix[start:stop, column] = products.sum(axis=0)
+            else:
+                matrix[:, column] += products.sum(axis=1) / count
+    matrix[:, STEPS.index(2)] = S.multiply(S).sum(axis=1)
+    return matrix, [f"return_{step}" for step in STEPS]
+
+
+def _laplacian(structure: _Structure) -> _Columns:
+    """Return the eigenvectors of I - S to its 16 smallest eigenvalues above zero (fewer if it has fewer).
+
+    Zero is an eigenvalue once for each connected component, with the eigenvector sqrt(d) inside it: these are known,
+    say nothing but the component, and are moved out of the way, so the number of components does not matter.
+    A column is scaled to a root mean square of 1 over the nodes that have an edge, and its sign makes the sum of
+    its cubes positive. Where that sum is zero, as on a path, the sign is arbitrary; where eigenvalues coincide, the
+    basis of their space is.
+    """
+    connected = np.flatnonzero(np.diff(structure.symmetric.indptr))
+    S, degree = _normalised(structure.symmetric[connected][:, connected])
+    n, count = connected.size, 0
+    if n:
+        count, component = sp.csgraph.connected_components(S, directed=False)
+    k = min(COORDINATES, n - count)
+    matrix = np.zeros((structure.symmetric.shape[0], k))
+    if k:
+        share = np.sqrt(degree / np.bincount(component, weights=degree)[component])
+        trivial = sp.csr_array((share, (np.arange(n), component)), shape=(n, count))
+        vectors = _leading(S, trivial, k)
+        vectors *= np.where((vectors**3).sum(axis=0) < 0, -1, 1) * np.sqrt(n)
+        matrix = matrix[:, : vectors.shape[1]]
+        matrix[connected] = vectors
+    return matrix, [f"laplacian_{i + 1}" for i in range(matrix.shape[1])]
+
+
+def _leading(S: sp.csr_array, trivial: sp.csr_array, k: int) -> NDArray[np.float64]:
+    """Return the eigenvectors to the k largest eigenvalues of S apart from the trivial ones, largest first."""
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+    n = S.shape[0]
+    # Trivial eigenvectors get the eigenvalue 1 - 3 = -2, below all others.
+    if n <= _DENSE_NODES:
+        dense = S.toarray() - 3 * (trivial @ trivial.T).toarray()
+        return np.asarray(np.linalg.eigh(dense)[1][:, : -k - 1 : -1])
+    across = trivial.T.tocsr()
+    moved = LinearOperator(S.shape, matvec=lambda x: S @ x - 3 * (trivial @ (across @ x)), dtype=np.float64)
+    start = np.random.default_rng(0).normal(size=n)
+    try:
+        values, vectors = eigsh(moved, k, which="LA", v0=start, ncv=min(n, 4 * k), tol=1e-6, maxiter=500)
+    except ArpackNoConvergence as stopped:
+        values, vectors = stopped.eigenvalues, stopped.eigenvectors
+        log.warning("Only %d of %d Laplacian coordinates were found to full precision; kept these.", values.size, k)
+    return np.asarray(vectors[:, np.argsort(-values, kind="stable")])

@@ -1,0 +1,1 @@
+"""What embeddings are for: search, clusters, classes of the other nodes, outliers; arrays in, arrays out."""

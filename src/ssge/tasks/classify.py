@@ -1,0 +1,147 @@
+"""Classes of the nodes that have none, from those that have one."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ssge.errors import InputError
+from ssge.evaluation._arrays import Matrix, checked_embedding
+from ssge.evaluation.scores import MeanAndDeviation, mean_and_deviation
+
+log = logging.getLogger(__name__)
+
+PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+"""The values of C that are tried; C is that of scikit-learn, the inverse of the strength of the penalty."""
+
+
+class Classification(NamedTuple):
+    """What cross-validation says of the classifier, and what the classifier says of the other nodes.
+
+    ``accuracy`` and ``macro_f1`` are mean and deviation over the folds; ``majority`` is the accuracy of always
+    naming the most frequent class. ``rows`` are the nodes without a label, ``predicted`` their classes and
+    ``probability`` one row of class probabilities for each, in the order of ``classes``.
+    """
+
+    accuracy: MeanAndDeviation
+    macro_f1: MeanAndDeviation
+    majority: float
+    folds: int
+    C: float
+    classes: NDArray[Any]
+    rows: NDArray[np.int64]
+    predicted: NDArray[Any]
+    probability: NDArray[np.float64]
+
+
+def classify(
+    vectors: ArrayLike, labelled: NDArray[np.int64], labels: ArrayLike, folds: int = 5, seed: int = 0
+) -> Classification:
+    """Learn a logistic regression from the labelled nodes and apply it to all others.
+
+    Columns are standardised by the training nodes. C is chosen by stratified cross-validation on accuracy, the
+    strongest penalty of equals. The scores come from nested cross-validation: in each fold C is chosen anew from the
+    training part, and the held-out nodes are looked at once.
+
+    Parameters
+    ----------
+    vectors
+        n x d embedding.
+    labelled
+        Positions of the nodes whose class is known.
+    labels
+        Their classes, one each: text or integers.
+    folds
+        Of the cross-validation; fewer if a class has fewer members, but 2 at least. A class with a single member
+        cannot be learned and held out at once, so it counts as an error in its fold.
+    seed
+        Of the division into folds.
+
+    Notes
+    -----
+    Embeddings are learned without labels, so although the held-out nodes took part in learning them, nothing of
+    their classes did: the scores are honest for nodes of this graph (the transductive setting). They say nothing of
+    nodes that join later, and would be too good for embeddings that were tuned on these very labels.
+    """
+    X = checked_embedding(vectors)
+    y = _checked(labelled, np.asarray(labels), X.shape[0])
+    if folds < 2:
+        raise InputError(f"folds must be 2 or more; received {folds}.")
+    classes, index, count = np.unique(y, return_inverse=True, return_counts=True)
+    if (count > 1).sum() < 2:
+        raise InputError(
+            f"labels must have two classes with at least 2 nodes each; received {classes.size} classes, "
+            f"the largest with {count.max()} nodes."
+        )
+    if count.min() == 1:
+        names = ", ".join(str(name) for name in classes[count == 1][:5])
+        log.warning("Classes with a single labelled node are predicted but cannot be scored: %s.", names)
+    used = _folds(count, folds)
+    if used < folds:
+        log.info("%d folds instead of %d: a class has only %d labelled nodes.", used, folds, count.min())
+    known = X[labelled]
+    accuracies, f1 = _held_out(known, index, used, seed)
+    C = _chosen(known, index, used, seed)
+    rows = np.setdiff1d(np.arange(X.shape[0]), labelled)
+    model = _model(C).fit(known, index)
+    probability = model.predict_proba(X[rows]) if rows.size else np.empty((0, classes.size))
+    return Classification(
+        mean_and_deviation(accuracies), mean_and_deviation(f1), float(count.max() / count.sum()), used, C,
+        classes, rows, classes[probability.argmax(axis=1)], probability,
+    )  # fmt: skip
+
+
+def _checked(labelled: NDArray[np.int64], labels: NDArray[Any], n: int) -> NDArray[Any]:
+    if labels.shape != labelled.shape or labels.ndim != 1:
+        raise InputError(f"labels must have one class for each of {labelled.size} nodes; received {labels.shape}.")
+    if labelled.size and (labelled.min() < 0 or labelled.max() >= n):
+        raise InputError(f"labelled must hold rows 0..{n - 1}; received {labelled.min()}..{labelled.max()}.")
+    rows, count = np.unique(labelled, return_counts=True)
+    if (count > 1).any():
+        raise InputError(f"labelled must name each node once; row {rows[count > 1][0]} is there twice.")
+    return labels.astype(str) if labels.dtype == object else labels
+
+
+def _folds(count: NDArray[np.int64], folds: int) -> int:
+    return int(np.clip(count.min(), 2, folds))
+
+
+def _model(C: float) -> Any:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LogisticRegression(C=C, max_iter=1000))
+
+
+def _divided(y: NDArray[np.int64], folds: int, seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    from sklearn.model_selection import StratifiedKFold
+
+    with warnings.catch_warnings():  # single members were named already
+        warnings.filterwarnings("ignore", message="The least populated class")
+        return list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(y, y))
+
+
+def _held_out(X: Matrix, y: NDArray[np.int64], folds: int, seed: int) -> tuple[list[float], list[float]]:
+    from sklearn.metrics import accuracy_score, f1_score
+
+    accuracies, f1 = [], []
+    for train, test in _divided(y, folds, seed):
+        inner = _folds(np.unique(y[train], return_counts=True)[1], 3)
+        found = _model(_chosen(X[train], y[train], inner, seed)).fit(X[train], y[train]).predict(X[test])
+        accuracies.append(float(accuracy_score(y[test], found)))
+        f1.append(float(f1_score(y[test], found, average="macro")))
+    return accuracies, f1
+
+
+def _chosen(X: Matrix, y: NDArray[np.int64], folds: int, seed: int) -> float:
+    """Return the C of best accuracy over the folds; 1 where there are too few nodes to compare."""
+    if np.sort(np.unique(y, return_counts=True)[1])[-2] < 2:
+        return 1.0
+    divided = _divided(y, folds, seed)
+    scores = [np.mean([_model(C).fit(X[a], y[a]).score(X[b], y[b]) for a, b in divided]) for C in PENALTIES]
+    return PENALTIES[int(np.argmax(scores))]

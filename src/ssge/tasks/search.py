@@ -1,0 +1,119 @@
+"""Nearest neighbours of nodes: exact, or approximate with FAISS and a measured recall."""
+
+from __future__ import annotations
+
+import logging
+from types import ModuleType
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ssge.errors import InputError, UnknownNameError
+from ssge.evaluation._arrays import checked_embedding
+from ssge.ops.neighbors import Metric, Neighbors, check_count, comparable, nearest, scored
+
+log = logging.getLogger(__name__)
+
+Backend: TypeAlias = Literal["exact", "faiss"]
+BACKENDS: tuple[Backend, ...] = ("exact", "faiss")
+
+_QUERIES = 1 << 14  # searched at once
+
+
+def search(
+    vectors: ArrayLike,
+    queries: NDArray[np.int64],
+    k: int = 10,
+    metric: Metric = "cosine",
+    backend: Backend = "exact",
+    recall: float = 0.95,
+) -> Neighbors:
+    """Return the k nodes nearest to each of some nodes, themselves left out.
+
+    Columns are centred in any case; cosines are those of the centred rows.
+
+    Parameters
+    ----------
+    vectors
+        n x d embedding.
+    queries
+        Positions of the nodes asked about.
+    k
+        How many neighbours.
+    metric
+        ``cosine`` (scores are cosines, largest first) or ``euclidean`` (scores are distances, smallest first).
+    backend
+        ``exact`` compares with every row: O(q n d), fine up to some hundred thousand rows. ``faiss`` looks into the
+        cells of an inverted file that are nearest to the query (needs ``pip install ssge[faiss]``).
+    recall
+        Of ``faiss``: so many cells are looked into that this share of the true neighbours is found for a sample of
+        nodes. The objective makes embeddings nearly isotropic, which is the hardest case for any approximate index,
+        so the share is measured and never assumed.
+    """
+    rows = checked_embedding(vectors)
+    if backend not in BACKENDS:
+        raise UnknownNameError("backend", backend, BACKENDS)
+    if backend == "exact":
+        return nearest(rows, queries, k, metric)
+    return _InvertedFile(rows, metric, k, recall).search(queries)
+
+
+def recall_of(found: Neighbors, true: Neighbors) -> float:
+    """Return the share of the true neighbours that were found, over the same queries."""
+    hits = (found.position[:, :, None] == true.position[:, None, :]).any(axis=1)
+    return float(hits.mean())
+
+
+class _InvertedFile:
+    """An index of about 4 sqrt(n) cells, looked into as widely as the recall asks for."""
+
+    def __init__(self, vectors: NDArray[np.floating[Any]], metric: Metric, k: int, recall: float) -> None:
+        faiss = _faiss()
+        n, d = vectors.shape
+        check_count(k, n)
+        if not 0 < recall <= 1:
+            raise InputError(f"recall must be above 0 and at most 1; received {recall}.")
+        self.rows = np.ascontiguousarray(comparable(vectors, metric), dtype=np.float32)
+        self.metric, self.k = metric, k
+        kind = faiss.METRIC_INNER_PRODUCT if metric == "cosine" else faiss.METRIC_L2
+        cells = max(1, min(round(4 * n**0.5), n // 40))  # FAISS wants 39 rows a cell to place its centres
+        flat = faiss.IndexFlatIP(d) if metric == "cosine" else faiss.IndexFlatL2(d)
+        self.index = faiss.IndexIVFFlat(flat, d, cells, kind)
+        self.index.train(self.rows)
+        self.index.add(self.rows)
+        self._widen(vectors, cells, recall)
+
+    def _widen(self, vectors: NDArray[np.floating[Any]], cells: int, recall: float) -> None:
+        sample = np.random.default_rng(0).choice(self.rows.shape[0], min(200, self.rows.shape[0]), replace=False)
+        true = nearest(vectors, sample, self.k, self.metric)
+        self.index.nprobe = max(1, cells // 64)
+        while (reached := recall_of(self.search(sample), true)) < recall and self.index.nprobe < cells:
+            self.index.nprobe = min(cells, 2 * self.index.nprobe)
+        log.info(
+            "FAISS finds %.1f %% of the true %d nearest of %d sampled nodes, looking into %d of %d cells.",
+            100 * reached, self.k, sample.size, self.index.nprobe, cells,
+        )  # fmt: skip
+
+    def search(self, queries: NDArray[np.int64]) -> Neighbors:
+        """Return the neighbours of some rows."""
+        parts = [self._search(queries[start : start + _QUERIES]) for start in range(0, max(1, len(queries)), _QUERIES)]
+        return Neighbors(np.concatenate([p.position for p in parts]), np.concatenate([p.score for p in parts]))
+
+    def _search(self, queries: NDArray[np.int64]) -> Neighbors:
+        _, found = self.index.search(self.rows[queries], self.k + 1)
+        while (found < 0).any():  # the cells looked into hold too few rows; all cells hold enough
+            self.index.nprobe = min(self.index.nlist, 2 * self.index.nprobe)
+            _, found = self.index.search(self.rows[queries], self.k + 1)
+        # The node itself is among them, unless others coincide with it: then the last one goes.
+        other = found != queries[:, None]
+        other[other.all(axis=1), -1] = False
+        return scored(self.rows, queries, found[other].reshape(-1, self.k), self.metric)
+
+
+def _faiss() -> ModuleType:
+    try:
+        import faiss
+    except ImportError:
+        raise InputError("The backend faiss needs a package that is not here: pip install ssge[faiss]") from None
+    return faiss  # type: ignore[no-any-return, unused-ignore]
