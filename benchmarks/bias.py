@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ssge.datasets import load
 from ssge.evaluation import cluster, mean_and_deviation
 from ssge.experiments.recipes import load_recipe
-from ssge.experiments.run import RunFolder, fit, resolve_config
+from ssge.experiments.folder import RunFolder
+from ssge.experiments.run import fit, resolve_config
 from ssge.graph import Graph
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -21,7 +21,7 @@ import pytest
 
 from ssge.cli import main
 from ssge.datasets import load
-from ssge.experiments.run import RunFolder
+from ssge.experiments.folder import RunFolder
 from ssge.training.checkpoint import Checkpoint
 from ssge.training.trainer import train
 

@@ -53,6 +53,8 @@ class RunRecord(BaseModel):
     seed: int
     config: dict[str, Any]
     recipe: str | None = None
+    reading: dict[str, Any] = {}
+    warm_start: str | None = None
     graph: dict[str, int] = {}
     parameters: int = 0
     scale: float = 1.0

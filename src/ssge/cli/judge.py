@@ -41,16 +41,19 @@ def register(app: App, config: Any) -> None:
             Print the scores as JSON.
         """
         use_threads(threads)
-        from ssge.datasets import load
+        from ssge.experiments.card import write_card
         from ssge.experiments.compare import score
+        from ssge.experiments.folder import RunFolder
         from ssge.experiments.protocols import PROTOCOLS
-        from ssge.experiments.run import RunFolder
+        from ssge.experiments.sources import open_graph
         from ssge.experiments.tables import row
 
         chosen = PROTOCOLS[protocol]
         folder = RunFolder(run)
         record = folder.read_record()
-        record = score(folder, load(record.dataset), chosen, force)
+        graph = open_graph(record.dataset, record.reading)
+        record = score(folder, graph, chosen, force)
+        write_card(folder, record, graph, folder.read_embedding())
         scores = record.scores[chosen.name]
         if json:
             print(scores.model_dump_json(indent=2))

@@ -1,12 +1,15 @@
 """Commands that learn and apply: fit, embed."""
 
 import json as jsonlib
+import logging
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from ssge.cli.options import SETTINGS, Switch, be_quiet, examples, given, use_threads
+from ssge.cli.options import AS_FOUND, READING, SETTINGS, Reading, Switch, be_quiet, examples, given, use_threads
+
+log = logging.getLogger("ssge")
 
 
 def register(app: App, config: Any) -> None:
@@ -16,9 +19,12 @@ def register(app: App, config: Any) -> None:
     @app.command(
         help_epilogue=examples(
             "ssge fit imports --out run",
+            "ssge fit edges.csv --nodes nodes.parquet --out run",
+            "ssge fit edges.csv --features structural --out run",
             "ssge fit cora --recipe ssge/cora --seed 1 --out run",
             "ssge fit sbm:nodes=20000 --out run --epochs 50 --widths 128 64",
             "ssge fit cora --recipe ssge/cora --seed 1 --out run --resume",
+            "ssge fit grown.csv --nodes nodes.csv --warm-start run --out run2",
         )
     )
     def fit(
@@ -28,6 +34,7 @@ def register(app: App, config: Any) -> None:
         out: Path,
         method: str = "ssge",
         recipe: str | None = None,
+        warm_start: Path | None = None,
         config_file: Annotated[Path | None, Parameter(name="--config")] = None,
         seed: int = 0,
         device: str = "cpu",
@@ -38,23 +45,28 @@ def register(app: App, config: Any) -> None:
         force: Switch = False,
         quiet: Switch = False,
         json: Switch = False,
+        reading: Annotated[Reading, READING] = AS_FOUND,
         settings: flags = None,
     ) -> None:
         """Learn embeddings of a graph and keep the run in a folder.
 
-        The folder gets record.json, history.jsonl, config.toml, model.safetensors and embedding.parquet (id, e000...).
-        Settings come from the defaults, then the recipe, then the file, then the flags.
+        The folder gets embedding.parquet (id, e000...), model.safetensors, config.toml, history.jsonl, record.json,
+        README.md and, for a graph of your own, features.json: all that is needed to embed other graphs.
+        Settings come from the defaults for a graph of its size, then the recipe, then the file, then the flags.
 
         Parameters
         ----------
         graph
-            Name of a dataset (ssge ls datasets), with options as in sbm:nodes=1000,classes=5.
+            Name of a dataset (ssge ls datasets), with options as in sbm:nodes=1000,classes=5; or a file: edge table
+            (CSV, TSV, Parquet; also .gz, .zst), .npz, .mtx, .graphml, .gml, PyG .pt, folder of an OGB dataset.
         out
             Folder of the run; it must not hold another one.
         method
             Name of the method (ssge ls methods).
         recipe
             Take the settings of a recipe (ssge ls recipes).
+        warm_start
+            Begin with the weights, settings and feature columns of another run, as for a graph that has grown.
         config_file
             Take settings from a TOML file, such as the config.toml of another run.
         seed
@@ -78,20 +90,31 @@ def register(app: App, config: Any) -> None:
         """
         be_quiet(quiet)
         use_threads(threads)
-        from ssge.datasets import load
         from ssge.experiments import run as runs
+        from ssge.experiments.folder import RunFolder
         from ssge.experiments.recipes import load_recipe
+        from ssge.experiments.sources import open_graph
 
         chosen = load_recipe(recipe) if recipe else None
-        method = chosen.method if chosen else method
+        before = RunFolder(warm_start).read_record() if warm_start else None
+        schema = RunFolder(warm_start).read_schema() if warm_start else None
+        options = _options(graph, reading, before)
+        data = open_graph(graph, options, schema)
+        method = before.method if before else chosen.method if chosen else method
         resolved = runs.resolve_config(
-            method, chosen.config if chosen else {}, runs.config_file(config_file), given(settings)
+            method,
+            before.config if before else chosen.config if chosen else runs.suited(method, data),
+            chosen.config if before and chosen else {},
+            runs.config_file(config_file),
+            given(settings),
         )
         done = runs.fit(
-            load(graph), method, resolved, out=out, seed=seed, device=device, dtype=dtype,
+            data, method, resolved, out=out, seed=seed, device=device, dtype=dtype,
             checkpoint_every=checkpoint_every, resume=resume, force=force, quiet=quiet,
-            recipe=chosen.name if chosen else None, dataset=graph,
+            recipe=chosen.name if chosen else None, dataset=graph, reading=options, start=warm_start,
         )  # fmt: skip
+        if warm_start:
+            _tell_drift(RunFolder(warm_start).read_embedding(), done.embedding)
         if json:
             print(done.record.model_dump_json(indent=2))
             return
@@ -100,29 +123,42 @@ def register(app: App, config: Any) -> None:
         print(f"{n:,} nodes x {d} columns in {done.record.seconds:.1f} s ({final})")
         print(f"embedding: {out / 'embedding.parquet'}")
 
-    @app.command(help_epilogue=examples("ssge embed run cora --out cora.parquet"))
+    @app.command(
+        help_epilogue=examples(
+            "ssge embed run cora --out cora.parquet",
+            "ssge embed run new_edges.csv --nodes new_nodes.csv --out new.parquet",
+            "ssge embed run grown.csv --nodes grown_nodes.csv --only new --out new.csv",
+        )
+    )
     def embed(
         run: Path,
         graph: str,
         /,
         *,
         out: Path,
+        only: Literal["new"] | None = None,
         force: Switch = False,
         device: str = "cpu",
         threads: int | None = None,
         quiet: Switch = False,
         json: Switch = False,
+        reading: Annotated[Reading, READING] = AS_FOUND,
     ) -> None:
-        """Embed a graph with the model of a finished run.
+        """Embed a graph with the model of a finished run: new nodes, or a new graph with the same columns.
+
+        The graph is read as the run's own was, features made in the same way; the flags change how it is read.
 
         Parameters
         ----------
         run
             Folder of the run.
         graph
-            Name of a dataset with the same features.
+            Name of a dataset, or file, with the same features.
         out
-            Parquet file to write (id, e000...).
+            File to write: .parquet or .csv (id, e000...), .npy (ids beside it), or word2vec text (.txt, .vec, .emb).
+        only
+            new: embed only the nodes that the run has not seen. The tables must hold these and their neighbourhood,
+            as many hops as the encoder has layers; whatever else they hold plays no part but for degrees.
         force
             Replace the file if it exists.
         device
@@ -136,21 +172,56 @@ def register(app: App, config: Any) -> None:
         """
         be_quiet(quiet)
         use_threads(threads)
-        from ssge.datasets import load
+        import numpy as np
+
         from ssge.errors import InputError
-        from ssge.experiments.run import RunFolder
-        from ssge.io.embeddings import write_embedding
+        from ssge.experiments.folder import RunFolder
+        from ssge.experiments.sources import open_graph
+        from ssge.io.embeddings import Embedding, write_embedding
         from ssge.training.device import choose_device
 
         if out.exists() and not force:
             raise InputError(f"{out} exists; choose another file, or --force to replace it.")
         folder = RunFolder(run)
-        folder.read_record()
+        record, known = folder.read_record(), folder.read_embedding()
         model = folder.read_model(str(choose_device(device)))
-        data = load(graph)
-        vectors = model.embed(data).cpu().numpy()
-        write_embedding(out, data.node_ids, vectors)
+        data = open_graph(graph, _options(graph, reading, record), folder.read_schema())
+        nodes = None
+        if only:
+            nodes = np.flatnonzero(~np.isin(data.node_ids, known.node_ids))
+            if not nodes.size:
+                raise InputError(f"--only new: the run in {run} has seen all {data.num_nodes:,} nodes of {graph}.")
+        vectors = model.embed(data, nodes=nodes).cpu().numpy()
+        found = Embedding(data.node_ids if nodes is None else data.node_ids[nodes], vectors)
+        write_embedding(out, *found)
+        if not only:
+            _tell_drift(known, found)
         if json:
             print(jsonlib.dumps({"nodes": vectors.shape[0], "columns": vectors.shape[1], "file": str(out)}))
         else:
             print(f"{vectors.shape[0]:,} nodes x {vectors.shape[1]} columns: {out}")
+
+
+def _options(graph: str, reading: Reading, before: Any) -> dict[str, Any]:
+    """Return how to read a graph: as that of an earlier run was read, but for what is given now."""
+    from ssge.experiments.sources import is_dataset
+
+    given_now = reading.given()
+    if before is None or is_dataset(graph):
+        return given_now
+    # The earlier node table is another one, and the schema says what became of its columns.
+    made = ("nodes", "columns", "ignore", "label", "features", "edge_columns", "missing", "scale")
+    return {key: value for key, value in before.reading.items() if key not in made} | given_now
+
+
+def _tell_drift(before: Any, after: Any) -> None:
+    """Log how far the nodes that both embeddings hold have moved."""
+    from ssge.tasks.drift import drift
+
+    moved = drift(before, after)
+    if moved.nodes:
+        log.info(
+            "%s nodes are new; the %s known before have cosine %.3f to their old vectors on average, "
+            "%.3f at the lowest twentieth.",
+            f"{moved.new:,}", f"{moved.nodes:,}", moved.mean, moved.low,
+        )  # fmt: skip

@@ -312,7 +312,7 @@ def _embedding(run: Path) -> Any:
     from ssge.io.embeddings import read_embedding
 
     if run.is_dir():
-        from ssge.experiments.run import RunFolder
+        from ssge.experiments.folder import RunFolder
 
         return RunFolder(run).read_embedding()
     return read_embedding(run)

@@ -13,9 +13,10 @@ from pydantic import BaseModel, ConfigDict
 
 from ssge.errors import InputError
 from ssge.experiments import references
+from ssge.experiments.folder import RunFolder
 from ssge.experiments.protocols import Protocol, evaluate
 from ssge.experiments.recipes import Recipe
-from ssge.experiments.run import RunFolder, fit, resolve_config
+from ssge.experiments.run import fit, resolve_config
 from ssge.experiments.tables import Row, rows
 from ssge.files import atomic
 from ssge.graph import Graph

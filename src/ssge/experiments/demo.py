@@ -11,9 +11,10 @@ import numpy as np
 from ssge.datasets import load
 from ssge.experiments import figures, references
 from ssge.experiments.compare import compare
+from ssge.experiments.folder import RunFolder
 from ssge.experiments.protocols import PROTOCOLS
 from ssge.experiments.recipes import load_recipe
-from ssge.experiments.run import RunFolder, resolve_config
+from ssge.experiments.run import resolve_config
 from ssge.experiments.tables import Row
 from ssge.graph import Graph
 from ssge.io.embeddings import Embedding

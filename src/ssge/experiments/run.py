@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -13,13 +12,15 @@ import torch
 from pydantic import ValidationError
 
 from ssge.errors import InputError, InterruptedRun, UnknownNameError
+from ssge.experiments.card import write_card
+from ssge.experiments.folder import RunFolder
 from ssge.experiments.recipes import read_toml, write_toml
 from ssge.files import atomic
 from ssge.graph import Graph
-from ssge.io.embeddings import Embedding, read_embedding, write_embedding
+from ssge.io.embeddings import Embedding, write_embedding
 from ssge.methods import METHODS, Method, MethodConfig
 from ssge.records import RunRecord, machine, peak_memory_mb
-from ssge.training.checkpoint import Checkpoint, build, load_model, save_model
+from ssge.training.checkpoint import Checkpoint, build, save_model
 from ssge.training.device import choose_device
 from ssge.training.interrupt import Interrupt
 from ssge.training.progress import ProgressBar
@@ -39,81 +40,6 @@ class Run(NamedTuple):
     method: Method
 
 
-@dataclass(frozen=True)
-class RunFolder:
-    """The files of one run."""
-
-    path: Path
-
-    @property
-    def record(self) -> Path:
-        """All facts and scores, JSON; written last, so its presence means the run is complete."""
-        return self.path / "record.json"
-
-    @property
-    def history(self) -> Path:
-        """One JSON line an epoch."""
-        return self.path / "history.jsonl"
-
-    @property
-    def config(self) -> Path:
-        """The resolved settings, TOML; can be given back with ``--config``."""
-        return self.path / "config.toml"
-
-    @property
-    def model(self) -> Path:
-        """Weights and all that is needed to build the model again."""
-        return self.path / "model.safetensors"
-
-    @property
-    def embedding(self) -> Path:
-        """Columns id, e000, e001, ..."""
-        return self.path / "embedding.parquet"
-
-    @property
-    def checkpoint(self) -> Path:
-        """State of a training that is not finished; gone when it is."""
-        return self.path / "checkpoint.safetensors"
-
-    def claim(self, force: bool, resume: bool) -> None:
-        """Make sure that nothing of another run is lost."""
-        files = [self.record, self.history, self.config, self.model, self.embedding, self.checkpoint]
-        found = [file for file in files if file.exists()]
-        if self.path.exists() and not self.path.is_dir():
-            raise InputError(f"{self.path} is not a folder.")
-        if force:
-            for file in found:
-                file.unlink()
-        elif resume and self.record.exists():
-            raise InputError(f"The run in {self.path} is complete; nothing to resume.")
-        elif found and not resume:
-            raise InputError(
-                f"{self.path} holds another run ({found[0].name}); choose another folder, or --resume it, "
-                "or --force to replace it."
-            )
-        self.path.mkdir(parents=True, exist_ok=True)
-
-    def read_record(self) -> RunRecord:
-        """Read the record of a complete run."""
-        if not self.path.is_dir():
-            raise InputError(f"No such run: {self.path}.")
-        if not self.record.exists() and self.checkpoint.exists():
-            raise InputError(f"The run in {self.path} is not finished; go on with ssge fit ... --resume.")
-        return RunRecord.read(self.record)
-
-    def read_embedding(self) -> Embedding:
-        """Read ids and vectors."""
-        return read_embedding(self.embedding)
-
-    def read_history(self) -> list[Epoch]:
-        """Read the history."""
-        return [json.loads(line) for line in self.history.read_text().splitlines()]
-
-    def read_model(self, device: str = "cpu") -> Method:
-        """Build the trained model again."""
-        return load_model(self.model, device)[0]
-
-
 def resolve_config(method: str, *layers: dict[str, Any]) -> MethodConfig:
     """Lay settings over a method's defaults, later layers over earlier ones; unknown keys are named."""
     cls = METHODS[method].Config
@@ -129,6 +55,11 @@ def resolve_config(method: str, *layers: dict[str, Any]) -> MethodConfig:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise InputError(f"{where}: {first['msg']}; received {first['input']!r}.") from None
+
+
+def suited(method: str, graph: Graph) -> dict[str, Any]:
+    """Return the settings that a method takes for a graph of this size when no recipe says otherwise."""
+    return METHODS[method].suited(graph.info)
 
 
 def config_file(path: Path | None) -> dict[str, Any]:
@@ -151,18 +82,23 @@ def fit(
     quiet: bool = False,
     recipe: str | None = None,
     dataset: str | None = None,
+    reading: dict[str, Any] | None = None,
+    start: Path | None = None,
     observers: Iterable[Observer] = (),
 ) -> Run:
     """Fit a method on a graph and, with ``out``, keep the run in a folder.
 
-    ``dataset`` is what `ssge.datasets.load` takes to give this graph again, kept in the record for later scoring.
+    ``dataset`` and ``reading`` are what `ssge.experiments.sources.open_graph` takes to give this graph again, kept in
+    the record for later scoring. ``start`` is the folder of a run whose weights training begins with.
     The folder gets ``config.toml`` and ``history.jsonl`` at once, checkpoints on the way, and ``embedding.parquet``,
-    ``model.safetensors`` and last ``record.json`` at the end.
+    ``model.safetensors``, ``README.md``, for a user's tables ``features.json``, and last ``record.json`` at the end.
     """
     if not 0 <= seed < 2**63:
         raise InputError(f"seed must be 0..2^63-1; received {seed}.")
     config = config or resolve_config(method)
     built = build(method, config.model_dump(), graph.info, seed, getattr(torch, dtype), choose_device(device))
+    if start is not None:
+        built.begin_with(RunFolder(start).read_model())
     folder = None if out is None else RunFolder(out)
     if folder is not None:
         folder.claim(force, resume)
@@ -199,6 +135,8 @@ def fit(
         seed=seed,
         config=json.loads(config.model_dump_json()),
         recipe=recipe,
+        reading=reading or {},
+        warm_start=None if start is None else str(start),
         graph=graph.info._asdict(),
         parameters=sum(p.numel() for p in built.parameters()),
         scale=float(built.scale),
@@ -213,6 +151,10 @@ def fit(
     if folder is not None and checkpoint is not None:
         write_embedding(folder.embedding, *embedding)
         save_model(folder.model, built, seed=seed, graph=graph.name)
+        if graph.schema is not None:
+            with atomic(folder.schema) as temporary:
+                temporary.write_text(graph.schema.model_dump_json(indent=1) + "\n", "utf-8")
+        write_card(folder, record, graph, embedding)
         record.write(folder.record)
         checkpoint.remove()
     return Run(record, trained.history, embedding, built)

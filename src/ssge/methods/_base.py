@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -66,6 +66,23 @@ class Method(nn.Module, ABC):
     def weight(self) -> Tensor:
         """Any parameter: it tells device and dtype."""
         return next(self.parameters())
+
+    @classmethod
+    def suited(cls, info: GraphInfo) -> dict[str, Any]:
+        """Return settings that suit a graph of some size better than the defaults do, where no recipe is at hand."""
+        return {}
+
+    def begin_with(self, other: Method) -> None:
+        """Take over the weights of a trained model of the same method and the same widths."""
+        own, theirs = self.state_dict(), other.state_dict()
+        for name, tensor in own.items():
+            if name not in theirs or theirs[name].shape != tensor.shape:
+                found = tuple(theirs[name].shape) if name in theirs else "none"
+                raise InputError(
+                    f"The model to start from does not fit: {name} must have shape {tuple(tensor.shape)}; "
+                    f"received {found}."
+                )
+        self.load_state_dict(theirs)
 
     def prepare(self, graph: Graph) -> View:
         """Bring a graph to the method's device, once before training or embedding."""

@@ -1,0 +1,123 @@
+"""The model card: what a person who finds the folder of a run should know, in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ssge.evaluation import geometry, mean_and_deviation
+from ssge.experiments.folder import RunFolder
+from ssge.files import atomic
+from ssge.graph import Graph
+from ssge.io.embeddings import Embedding
+from ssge.methods import METHODS
+from ssge.records import RunRecord
+
+_SHOWN = 40
+"""So many feature names are listed; the rest is in features.json."""
+
+
+def write_card(folder: RunFolder, record: RunRecord, graph: Graph, embedding: Embedding) -> None:
+    """Write the card of a run; written again when the run is scored."""
+    with atomic(folder.card) as temporary:
+        temporary.write_text(card(record, graph, embedding), "utf-8")
+
+
+def card(record: RunRecord, graph: Graph, embedding: Embedding) -> str:
+    """Return the card: graph, settings, label-free diagnostics, scores if any, and how to use the model."""
+    cls = METHODS[record.method]
+    n, d = embedding.vectors.shape
+    degree = np.bincount(graph.edges[1], minlength=n)
+    figures = {
+        "nodes": f"{n:,}",
+        "directed edges": f"{graph.num_edges:,}",
+        "edges a node hears from, mean / largest": f"{degree.mean():.1f} / {degree.max():,}",
+        "isolated nodes": f"{int((degree == 0).sum()):,}",
+        "weighted": "yes" if graph.weights is not None else "no",
+        "features": f"{graph.num_features:,}",
+    }
+    if record.reading:
+        figures["read with"] = ", ".join(f"{key}={_plain(value)}" for key, value in record.reading.items())
+    training = {
+        "seed": str(record.seed),
+        "epochs": str(record.config.get("epochs", "-")),
+        "parameters": f"{record.parameters:,}",
+        "seconds": f"{record.seconds:.1f}",
+        "peak memory, MiB": f"{record.peak_memory_mb:,.0f}",
+        "device, precision, threads": f"{record.device}, {record.dtype}, {record.threads}",
+        "started from": record.warm_start or "-",
+        "versions": f"ssge {record.machine.get('ssge', '?')}, torch {record.machine.get('torch', '?')}",
+    }
+    diagnostics = {key.replace("_", " "): f"{value:.4g}" for key, value in geometry(embedding.vectors).items()}
+    parts = [
+        f"# {cls.title} embedding of {graph.name}",
+        f"{n:,} nodes, {d} columns, learned without labels by {cls.title} ({cls.reference}).",
+        _section("Graph", figures),
+        _features(graph),
+        _section("Settings", {key: _plain(value) for key, value in record.config.items()}),
+        _section("Training", training),
+        _section("Diagnostics, label-free", diagnostics),
+        _scores(record),
+        _USE.format(source=record.dataset, columns=f"e000 ... e{d - 1:03d}"),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+_USE = """## Use
+
+```bash
+ssge neighbors FOLDER ID -k 10          # most similar nodes
+ssge cluster FOLDER -k 8                # groups
+ssge classify FOLDER --labels FILE      # predict a label known for some nodes
+ssge embed FOLDER {source} --out FILE   # embed a graph with the same columns
+```
+
+```python
+import ssge
+model = ssge.SSGE.load("FOLDER")        # of SSGE only
+model.to_frame()                        # a table: id, {columns}
+```
+
+The vectors are in `embedding.parquet`, joined to other tables by `id`. They hold nothing of any label, but those of
+nodes that are compared in a test were learned in one graph: for an honest test on nodes to come, embed these later with
+`ssge embed ... --only new`."""
+
+
+def _features(graph: Graph) -> str:
+    if graph.schema is None:
+        return ""
+    names = graph.schema.names
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return f"Feature columns: {', '.join(f'`{name}`' for name in names[:_SHOWN])}{more}."
+
+
+def _scores(record: RunRecord) -> str:
+    if not record.scores:
+        return ""
+    lines = [
+        "## Scores",
+        "",
+        "| protocol | splits | accuracy % | NMI % | ARI % |",
+        "| --- | --- | ---: | ---: | ---: |",
+    ]
+    for scores in record.scores.values():
+        figures = (scores.accuracies, scores.nmi, scores.ari)
+        cells = " | ".join(_percent(values) for values in figures)
+        lines.append(f"| {scores.protocol} | {scores.splits} | {cells} |")
+    return "\n".join(lines)
+
+
+def _percent(values: Iterable[float]) -> str:
+    mean, deviation = mean_and_deviation([100 * value for value in values])
+    return f"{mean:.1f} ± {deviation:.1f}"
+
+
+def _section(title: str, rows: dict[str, str]) -> str:
+    return "\n".join(
+        [f"## {title}", "", "| | |", "| --- | --- |", *(f"| {key} | {value} |" for key, value in rows.items())]
+    )
+
+
+def _plain(value: object) -> str:
+    return ", ".join(str(entry) for entry in value) if isinstance(value, list | tuple) else str(value)

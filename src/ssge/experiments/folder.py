@@ -1,0 +1,115 @@
+"""The folder of a run: its files, and how to read them without more than each needs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ssge.errors import InputError
+from ssge.io.embeddings import Embedding, read_embedding
+from ssge.records import RunRecord
+
+if TYPE_CHECKING:
+    from ssge.methods import Method
+    from ssge.schema import FeatureSchema
+    from ssge.training.trainer import Epoch
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The files of one run."""
+
+    path: Path
+
+    @property
+    def record(self) -> Path:
+        """All facts and scores, JSON; written last, so its presence means the run is complete."""
+        return self.path / "record.json"
+
+    @property
+    def history(self) -> Path:
+        """One JSON line an epoch."""
+        return self.path / "history.jsonl"
+
+    @property
+    def config(self) -> Path:
+        """The resolved settings, TOML; can be given back with ``--config``."""
+        return self.path / "config.toml"
+
+    @property
+    def model(self) -> Path:
+        """Weights and all that is needed to build the model again."""
+        return self.path / "model.safetensors"
+
+    @property
+    def embedding(self) -> Path:
+        """Columns id, e000, e001, ..."""
+        return self.path / "embedding.parquet"
+
+    @property
+    def schema(self) -> Path:
+        """How the feature columns were made of the user's tables, JSON; only for graphs that were read from them."""
+        return self.path / "features.json"
+
+    @property
+    def card(self) -> Path:
+        """What a person should know of the model, Markdown."""
+        return self.path / "README.md"
+
+    @property
+    def checkpoint(self) -> Path:
+        """State of a training that is not finished; gone when it is."""
+        return self.path / "checkpoint.safetensors"
+
+    def claim(self, force: bool, resume: bool) -> None:
+        """Make sure that nothing of another run is lost."""
+        files = [self.record, self.history, self.config, self.model, self.embedding, self.schema, self.checkpoint]
+        found = [file for file in files if file.exists()]
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"{self.path} is not a folder.")
+        if force:
+            for file in found:
+                file.unlink()
+        elif resume and self.record.exists():
+            raise InputError(f"The run in {self.path} is complete; nothing to resume.")
+        elif found and not resume:
+            raise InputError(
+                f"{self.path} holds another run ({found[0].name}); choose another folder, or --resume it, "
+                "or --force to replace it."
+            )
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    def read_record(self) -> RunRecord:
+        """Read the record of a complete run."""
+        if not self.path.is_dir():
+            raise InputError(f"No such run: {self.path}.")
+        if not self.record.exists() and self.checkpoint.exists():
+            raise InputError(f"The run in {self.path} is not finished; go on with ssge fit ... --resume.")
+        return RunRecord.read(self.record)
+
+    def read_embedding(self) -> Embedding:
+        """Read ids and vectors."""
+        return read_embedding(self.embedding)
+
+    def read_history(self) -> list[Epoch]:
+        """Read the history."""
+        return [json.loads(line) for line in self.history.read_text().splitlines()]
+
+    def read_schema(self) -> FeatureSchema | None:
+        """Read how the feature columns were made; None for a dataset, whose features need no such thing."""
+        from ssge.schema import FeatureSchema
+
+        if not self.schema.exists():
+            return None
+        try:
+            return FeatureSchema.model_validate_json(self.schema.read_text("utf-8"))
+        except ValueError as error:
+            raise InputError(f"{self.schema} is not of this version: {str(error).splitlines()[0]}.") from None
+
+    def read_model(self, device: str = "cpu") -> Method:
+        """Build the trained model again."""
+        from ssge.training.checkpoint import load_model  # torch
+
+        return load_model(self.model, device)[0]

@@ -1,0 +1,43 @@
+"""From what a user types, the name of a dataset or a file, to a graph."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from ssge.datasets import DATASETS, load
+from ssge.errors import InputError
+from ssge.graph import Graph
+from ssge.io.reading import read_graph
+from ssge.schema import FeatureSchema
+
+log = logging.getLogger(__name__)
+
+
+def open_graph(source: str, reading: dict[str, Any] | None = None, like: FeatureSchema | None = None) -> Graph:
+    """Load a dataset by its name, or read a user's own graph.
+
+    Parameters
+    ----------
+    source
+        A name in `DATASETS`, options after a colon; else the path of an edge table or of a whole graph. A file that
+        is called like a dataset is reached by a path, as in ``./cora``.
+    reading
+        Options of `ssge.read_graph`.
+    like
+        How the feature columns of another graph were made, to make these in the same way.
+    """
+    if is_dataset(source):
+        if reading:
+            raise InputError(f"{', '.join(sorted(reading))}: only for a graph of your own; {source} is a dataset.")
+        return load(source)
+    path = Path(source)
+    if not path.exists() and not path.suffix and path.name == source:  # more likely a name mistyped than a file
+        return load(source)
+    return read_graph(path, like=like, **(reading or {}))
+
+
+def is_dataset(source: str) -> bool:
+    """Tell whether this is the name of a dataset, with or without options."""
+    return source.partition(":")[0].strip() in DATASETS
