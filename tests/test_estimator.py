@@ -7,6 +7,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import sklearn
@@ -20,9 +21,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch_geometric.data import Data
 
+from graphs import random_graph
 from ssge.errors import InputError
 from ssge.estimator import SSGE
+from ssge.experiments.run import fit, resolve_config
 from ssge.graph import Graph
+from ssge.io.reading import read_graph
 from ssge.training.trainer import train
 
 SUBSET = "a node's embedding rests on its neighbours, which a subset of the rows does not have"
@@ -199,7 +203,7 @@ def test_ids_of_any_kind_are_saved(blocks: Graph, tmp_path: Path) -> None:
     assert found.node_ids_[5] == "(0, 5)" and found.random_state is None
 
 
-@pytest.mark.parametrize("damage", ["empty", "no json", "no params", "unknown", "no model", "no table", "file"])
+@pytest.mark.parametrize("damage", ["no json", "no params", "unknown", "no model", "no table", "file"])
 def test_a_bad_folder_is_named(blocks: Graph, tmp_path: Path, damage: str) -> None:
     folder = tmp_path / "model"
     small().fit(blocks).save(folder)
@@ -214,7 +218,7 @@ def test_a_bad_folder_is_named(blocks: Graph, tmp_path: Path, damage: str) -> No
     elif damage == "file":
         folder = folder / "estimator.json"
     else:
-        name = {"empty": "estimator.json", "no model": "model.safetensors", "no table": "embedding.parquet"}[damage]
+        name = {"no model": "model.safetensors", "no table": "embedding.parquet"}[damage]
         (folder / name).unlink()
     with pytest.raises(InputError, match=str(folder)) as caught:
         SSGE.load(folder)
@@ -276,3 +280,40 @@ def test_verbose_shows_progress_on_standard_error(blocks: Graph, capsys: pytest.
     assert "epoch 2/2" in shown.err and shown.out == ""
     small().fit(blocks)
     assert capsys.readouterr() == ("", "")
+
+
+def test_to_frame_is_the_embedding_with_its_ids() -> None:
+    graph = Graph.of(edges=[["a", "b"], ["b", "c"]], features=np.eye(3), node_ids=["a", "b", "c"])
+    model = SSGE(n_components=2, hidden=(), epochs=2, random_state=0).fit(graph)
+    frame = model.to_frame()
+    assert list(frame.columns) == ["id", "e000", "e001"]
+    assert frame["id"].tolist() == ["a", "b", "c"]
+    assert np.array_equal(frame[["e000", "e001"]].to_numpy(), model.embedding_)
+
+
+def test_warm_start_begins_where_the_last_fit_ended() -> None:
+    graph = random_graph()
+    first = SSGE(n_components=4, hidden=(6,), epochs=20, random_state=0, warm_start=True).fit(graph)
+    weights = first.encoder_.affine[0].weight.detach().clone()
+    second = clone(first).set_params(epochs=0)
+    assert not np.array_equal(second.fit(graph).encoder_.affine[0].weight.detach(), weights)
+    first.set_params(epochs=0).fit(graph)
+    assert np.array_equal(first.encoder_.affine[0].weight.detach(), weights)
+    with pytest.raises(InputError, match="does not fit"):
+        first.set_params(n_components=5).fit(graph)
+
+
+def test_a_run_of_the_command_line_is_an_estimator(tmp_path: Path) -> None:
+    table = pa.table({"source": ["a", "b", "c", "d"], "target": ["b", "c", "d", "a"]})
+    nodes = pa.table({"id": ["a", "b", "c", "d"], "age": [1.0, 2.0, 4.0, 3.0], "kind": ["x", "y", "x", "y"]})
+    graph = read_graph(table, nodes)
+    config = resolve_config("ssge", {"widths": (3, 2), "epochs": 2})
+    run = fit(graph, "ssge", config, out=tmp_path / "run", quiet=True)
+    model = SSGE.load(tmp_path / "run")
+    assert np.array_equal(model.embedding_, run.embedding.vectors)
+    assert model.get_params()["n_components"] == 2
+    assert len(model.history_) == 2
+    again = read_graph(table, nodes.slice(0, 4), like=model)
+    assert np.allclose(model.transform(again), model.embedding_)
+    model.save(tmp_path / "saved")
+    assert SSGE.load(tmp_path / "saved").schema_ == graph.schema

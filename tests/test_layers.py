@@ -11,12 +11,12 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "ssge"
 FLOORS = [
-    {"errors", "registry", "files", "records"},
+    {"errors", "registry", "files", "records", "schema"},
     {"graph", "foreign"},
     {"ops"},
     {"views"},
     {"nn", "objectives", "datasets", "evaluation", "io"},
-    {"methods"},
+    {"methods", "tasks"},
     {"training"},
     {"estimator"},
     {"experiments"},
@@ -25,6 +25,8 @@ FLOORS = [
 TOGETHER = {
     ("records", "files"),
     ("records", "errors"),
+    ("schema", "files"),
+    ("schema", "errors"),
     ("registry", "errors"),
     ("graph", "foreign"),
     ("__main__", "cli"),
@@ -77,6 +79,7 @@ def test_evaluation_sees_arrays_only() -> None:
         ("ssge.cli", ("numpy", "torch", "sklearn", "matplotlib")),
         ("ssge.datasets", ("torch", "sklearn", "matplotlib")),
         ("ssge.evaluation", ("torch", "sklearn")),
+        ("ssge.tasks.search, ssge.tasks.clusters, ssge.tasks.classify", ("torch", "sklearn", "faiss")),
         ("ssge.experiments.figures", ("matplotlib", "sklearn")),
     ],
 )

@@ -22,9 +22,11 @@ from ssge.errors import InputError
 from ssge.files import atomic
 from ssge.foreign import is_graph
 from ssge.graph import Graph
-from ssge.io.embeddings import read_embedding, write_embedding
+from ssge.io.embeddings import as_table, read_embedding, write_embedding
+from ssge.methods import Method
 from ssge.methods.ssge import SSGEConfig
 from ssge.objectives.gaussian import EIGENVALUE_FLOOR
+from ssge.schema import FeatureSchema
 from ssge.training.checkpoint import build, load_model, save_model
 from ssge.training.device import choose_device
 from ssge.training.progress import ProgressBar
@@ -54,6 +56,8 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         Of Adam.
     activation, normalisation, eigenvalue_floor, floor_mode
         See `ssge.methods.ssge.SSGEConfig`.
+    warm_start
+        Begin each `fit` with the weights of the one before, as for a graph that has grown.
     n_neighbors
         When a matrix is given without ``adjacency``: neighbours of each row in the graph made of the rows.
     device, dtype
@@ -74,6 +78,9 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         Number of feature columns, and their names if X was a data frame.
     history_
         One dict an epoch: total, alignment, uniformity, effective_rank, seconds.
+    schema_
+        How the feature columns were made, if the graph came from `ssge.read_graph`: give the model to that function as
+        ``like`` to read another graph in the same way. None otherwise.
     encoder_
         The trained encoder, a plain ``torch.nn.Module``.
 
@@ -85,6 +92,8 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     >>> model.embedding_.shape
     (34, 8)
     """
+
+    _method: Method
 
     def __init__(
         self,
@@ -102,6 +111,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         normalisation: Literal["out-in", "in"] = "out-in",
         eigenvalue_floor: float = EIGENVALUE_FLOOR,
         floor_mode: Literal["tangent", "clamp"] = "tangent",
+        warm_start: bool = False,
         n_neighbors: int = 10,
         device: str = "cpu",
         dtype: Literal["float32", "float64"] = "float32",
@@ -121,6 +131,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         self.normalisation = normalisation
         self.eigenvalue_floor = eigenvalue_floor
         self.floor_mode = floor_mode
+        self.warm_start = warm_start
         self.n_neighbors = n_neighbors
         self.device = device
         self.dtype = dtype
@@ -146,12 +157,15 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             raise InputError(f"X must have at least 2 nodes to learn from; received {graph.num_nodes}.")
         seed = int(check_random_state(self.random_state).randint(2**31))
         method = build("ssge", config, graph.info, seed, getattr(torch, self.dtype), choose_device(self.device))
+        if self.warm_start and hasattr(self, "_method"):
+            method.begin_with(self._method)
         with ProgressBar(self.epochs, f"SSGE on {graph.name}") if self.verbose else nullcontext() as bar:
             trained = train(method, graph, seed=seed, observers=[bar] if bar else [])
         self._method = method
         self.history_ = trained.history
         self.embedding_ = method.embed(graph).cpu().numpy()
         self.node_ids_ = graph.node_ids
+        self.schema_ = graph.schema
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, adjacency: Any = None) -> NDArray[np.floating[Any]]:
@@ -173,6 +187,18 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         embedding: NDArray[np.floating[Any]] = self._method.embed(graph).cpu().numpy()
         return embedding
 
+    def to_frame(self) -> Any:
+        """Return the embedding as a table with the columns id, e000, e001, ...
+
+        A pandas data frame if pandas is there, else a pyarrow table.
+        """
+        check_is_fitted(self)
+        table = as_table(self.node_ids_, self.embedding_)
+        try:
+            return table.to_pandas()
+        except ImportError:
+            return table
+
     @property
     def encoder_(self) -> torch.nn.Module:
         """The trained encoder."""
@@ -191,6 +217,8 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             raise InputError(f"path must be a folder, new or old; {folder} is a file.")
         save_model(folder / "model.safetensors", self._method)
         write_embedding(folder / "embedding.parquet", self.node_ids_, self.embedding_)
+        if self.schema_ is not None:
+            self.schema_.write(folder / "features.json")
         seed = self.random_state if isinstance(self.random_state, Integral) else None
         state = {
             "params": self.get_params() | {"hidden": list(self.hidden), "random_state": seed},
@@ -202,24 +230,40 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
 
     @classmethod
     def load(cls, path: str | Path, device: str = "cpu") -> Self:
-        """Read a fitted estimator that `save` wrote, and bring it to a device."""
+        """Read what `save` or the command ``ssge fit`` wrote into a folder, and bring it to a device."""
         folder = Path(path)
         file = folder / "estimator.json"
-        if not file.is_file():
-            raise InputError(f"No estimator in {folder}: {file.name} is missing.")
-        try:
-            state = json.loads(file.read_text("utf-8"))
-            params, history, names = state["params"], state["history"], state["feature_names"]
-            estimator = cls(**(params | {"hidden": tuple(params["hidden"]), "device": device}))
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{file} is not an estimator of ssge: {type(error).__name__} {error}.") from None
-        estimator._method, _ = load_model(folder / "model.safetensors", choose_device(device))
+        if not folder.is_dir():
+            raise InputError(f"No such folder: {folder}.")
+        method, facts = load_model(folder / "model.safetensors", choose_device(device))
+        if method.name != "ssge":
+            raise InputError(f"{folder} holds a model of {method.title}; `ssge embed` applies it.")
+        if file.is_file():
+            try:
+                state = json.loads(file.read_text("utf-8"))
+                params, history, names = state["params"], state["history"], state["feature_names"]
+                estimator = cls(**(params | {"hidden": tuple(params["hidden"]), "device": device}))
+            except (ValueError, KeyError, TypeError) as error:
+                raise InputError(f"{file} is not an estimator of ssge: {type(error).__name__} {error}.") from None
+        else:
+            estimator, names = cls._of_run(facts, device), []
+            lines = folder / "history.jsonl"
+            history = [json.loads(line) for line in lines.read_text().splitlines()] if lines.is_file() else []
+        estimator._method = method
         estimator.history_ = history
+        estimator.schema_ = FeatureSchema.read(folder / "features.json")
         estimator.node_ids_, estimator.embedding_ = read_embedding(folder / "embedding.parquet")
-        estimator.n_features_in_ = estimator._method.info.num_features
+        estimator.n_features_in_ = method.info.num_features
         if names:
             estimator.feature_names_in_ = np.array(names, dtype=object)
         return estimator
+
+    @classmethod
+    def _of_run(cls, facts: dict[str, Any], device: str) -> Self:
+        """Return the estimator that would make a run of the command line."""
+        *hidden, width = facts["config"]["widths"]
+        shared = {key: value for key, value in facts["config"].items() if key in cls._get_param_names()}
+        return cls(width, **(shared | {"hidden": tuple(hidden), "random_state": facts.get("seed"), "device": device}))
 
     @property
     def _n_features_out(self) -> int:

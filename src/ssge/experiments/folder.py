@@ -101,12 +101,7 @@ class RunFolder:
         """Read how the feature columns were made; None for a dataset, whose features need no such thing."""
         from ssge.schema import FeatureSchema
 
-        if not self.schema.exists():
-            return None
-        try:
-            return FeatureSchema.model_validate_json(self.schema.read_text("utf-8"))
-        except ValueError as error:
-            raise InputError(f"{self.schema} is not of this version: {str(error).splitlines()[0]}.") from None
+        return FeatureSchema.read(self.schema)
 
     def read_model(self, device: str = "cpu") -> Method:
         """Build the trained model again."""

@@ -152,8 +152,7 @@ def fit(
         write_embedding(folder.embedding, *embedding)
         save_model(folder.model, built, seed=seed, graph=graph.name)
         if graph.schema is not None:
-            with atomic(folder.schema) as temporary:
-                temporary.write_text(graph.schema.model_dump_json(indent=1) + "\n", "utf-8")
+            graph.schema.write(folder.schema)
         write_card(folder, record, graph, embedding)
         record.write(folder.record)
         checkpoint.remove()

@@ -76,6 +76,11 @@ def write_embedding(path: Path, node_ids: NDArray[Any], vectors: NDArray[np.floa
     write(path, _id_column(node_ids), vectors)
 
 
+def as_table(node_ids: NDArray[Any], vectors: NDArray[np.floating[Any]]) -> Any:
+    """Return a pyarrow table with the columns id, e000, ..., as `write_embedding` writes it."""
+    return _table(_id_column(node_ids), vectors)
+
+
 def read_embedding(path: Path) -> Embedding:
     """Read what `write_embedding` wrote; ids come back as int64 or as strings.
 

@@ -1,0 +1,104 @@
+"""How the feature columns of a graph were made, so that another graph gets the same ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ssge.errors import InputError
+from ssge.files import atomic
+
+
+class Column(BaseModel):
+    """How one column of a node table becomes features.
+
+    Attributes
+    ----------
+    name
+        Of the column; ``x`` for the feature matrix of a whole-graph file.
+    kind
+        ``number``, ``boolean``, ``category`` (one column a level), ``vector`` (a list of ``width`` numbers a row) or
+        ``matrix`` (the features of a whole-graph file).
+    width
+        Numbers a row; 1 but for vectors and matrices.
+    levels
+        Of a category, in ascending order.
+    indicator
+        Whether a further column says where values were missing.
+    fill
+        What stands for a missing value, one a number (0, no level, for a category); empty if they are an error.
+    means, deviations
+        Subtracted and divided by, one a number; empty if the column is not scaled.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    kind: Literal["number", "boolean", "category", "vector", "matrix"]
+    width: int = 1
+    levels: tuple[str, ...] = ()
+    indicator: bool = False
+    fill: tuple[float, ...] = ()
+    means: tuple[float, ...] = ()
+    deviations: tuple[float, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """Of the feature columns made of it."""
+        if self.kind == "category":
+            names = [f"{self.name}={level}" for level in self.levels]
+        elif self.kind in ("vector", "matrix"):
+            names = [f"{self.name}[{i}]" for i in range(self.width)]
+        else:
+            names = [self.name]
+        return [*names, f"{self.name} missing"] if self.indicator else names
+
+
+class FeatureSchema(BaseModel):
+    """How all feature columns of a graph were made; frozen, JSON both ways.
+
+    Attributes
+    ----------
+    features
+        ``table`` and kinds of structural features, in the order of the feature columns.
+    columns
+        Of the node table, then aggregated edge columns; what ``table`` stands for.
+    edge_columns
+        Edge columns and how each is aggregated over the edges of a node.
+    missing, scale
+        As given to `ssge.read_graph`.
+    names
+        Of the feature columns.
+
+    Examples
+    --------
+    >>> schema = FeatureSchema(features=("table",), columns=(Column(name="age", kind="number"),), names=("age",))
+    >>> FeatureSchema.model_validate_json(schema.model_dump_json()) == schema
+    True
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    features: tuple[str, ...]
+    columns: tuple[Column, ...] = ()
+    edge_columns: tuple[tuple[str, Literal["mean", "sum", "max", "min"]], ...] = ()
+    missing: Literal["error", "impute"] = "error"
+    scale: Literal["none", "standard"] = "none"
+    names: tuple[str, ...] = ()
+
+    def write(self, path: Path) -> None:
+        """Write the schema as JSON, atomically."""
+        with atomic(path) as temporary:
+            temporary.write_text(self.model_dump_json(indent=1) + "\n", "utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> FeatureSchema | None:
+        """Read what `write` wrote; None if there is no such file, as for a dataset."""
+        if not path.is_file():
+            return None
+        try:
+            return cls.model_validate_json(path.read_text("utf-8"))
+        except (ValidationError, UnicodeDecodeError) as error:
+            raise InputError(f"{path} is no schema of this version: {str(error).splitlines()[0]}.") from None
