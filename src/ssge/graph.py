@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError
 from ssge.foreign import Parts, array_of, from_adjacency, from_edges, ids_of, take_apart
+
+if TYPE_CHECKING:
+    from ssge.schema import FeatureSchema
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +64,8 @@ class Graph:
         Used in logs, records and plots.
     class_names
         What the class indices stand for, where known.
+    schema
+        How the feature columns were made of a user's tables, where `ssge.read_graph` made them.
     """
 
     features: FeatureMatrix
@@ -71,6 +76,7 @@ class Graph:
     splits: tuple[Split, ...] = ()
     name: str = "graph"
     class_names: tuple[str, ...] = ()
+    schema: FeatureSchema | None = None
 
     @property
     def num_nodes(self) -> int:
@@ -127,7 +133,8 @@ class Graph:
         ----------
         source
             A `Graph` (returned as it is when nothing else is given), a PyTorch Geometric ``Data``, a DGL or
-            NetworkX graph, a scipy sparse adjacency; or None when ``edges`` or ``adjacency`` is given.
+            NetworkX graph, a scipy sparse adjacency, the ``Parts`` a reader found; or None when ``edges`` or
+            ``adjacency`` is given.
         features
             n x p matrix (array, tensor, scipy sparse or data frame); or the name, or a list of names, of node
             attributes of a NetworkX, DGL or PyG graph (tried by default: ``x, feat, features, attr``).
@@ -183,6 +190,8 @@ class Graph:
                 return old if name is None else replace(old, name=name)
             parts = Parts(old.features, old.edges, old.weights, old.labels, old.node_ids, old.num_nodes)
             direction, dtype, name = direction or "in", dtype or old.features.dtype.type, name or old.name
+        elif isinstance(source, Parts):
+            parts = source
         elif source is not None:
             parts = take_apart(source, names, weight_name)
         elif adjacency is not None:
@@ -197,7 +206,7 @@ class Graph:
             parts = parts._replace(node_ids=ids)
         graph = _checked(parts, labels, direction or "both", dtype or np.float32, name or "graph")
         if old is not None:
-            graph = replace(graph, splits=old.splits)
+            graph = replace(graph, splits=old.splits, schema=old.schema if features is None else None)
             graph = graph if labels is not None else replace(graph, class_names=old.class_names)
         return graph
 

@@ -1,0 +1,170 @@
+"""Columns of a node table told apart: numbers, booleans, categories, vectors; what is none of these is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssge.errors import InputError
+from ssge.io.sources import one_line, shown
+from ssge.io.tables import Table, is_number, is_text, numbers
+
+MOST_LEVELS = 50
+"""A text column with more levels is text, not a category, unless it is asked for by name."""
+MOST_NAMED_LEVELS = 10_000
+
+_NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+
+
+class Raw(NamedTuple):
+    """A column as it was found, before any encoding.
+
+    Attributes
+    ----------
+    name, kind
+        As in `ssge.schema.Column`.
+    values
+        Numbers, n x width, NaN where missing, or a scipy sparse matrix; of a category positions in ``levels``, -1
+        where missing.
+    levels
+        Of a category.
+    place
+        Gives a row its name for messages.
+    """
+
+    name: str
+    kind: str
+    values: Any
+    levels: tuple[str, ...] = ()
+    place: Callable[[int], str] = "row {}".format
+
+    def at(self, row: int) -> str:
+        """Return where a value stands, for messages."""
+        return f"{self.place(row)}, column {self.name!r}"
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Say of each row whether it has no value, or not all of them."""
+        if self.kind == "category":
+            return np.asarray(self.values < 0)
+        values = self.values
+        if not isinstance(values, np.ndarray):
+            return np.zeros(values.shape[0], dtype=bool)
+        return np.asarray(np.isnan(values).any(axis=1))
+
+    def padded(self, n: int) -> Raw:
+        """Return the column with rows without a value up to n rows."""
+        more = n - self.values.shape[0]
+        if not more:
+            return self
+        if self.kind == "category":
+            return self._replace(values=np.pad(self.values, (0, more), constant_values=-1))
+        return self._replace(values=np.pad(self.values, ((0, more), (0, 0)), constant_values=np.nan))
+
+
+def raw_column(table: Table, name: str, column: Any, *, named: bool = False, kind: str | None = None) -> Raw:
+    """Say what a column of a node table is.
+
+    Parameters
+    ----------
+    table, name, column
+        The table, and the column as pyarrow.
+    named
+        Whether it was asked for by name, so that text may have more levels.
+    kind
+        What it must be; by default what it holds decides.
+    """
+    from pyarrow import types
+
+    form = column.type
+    if kind == "category" or (kind is None and (is_text(form) or types.is_dictionary(form))):
+        explicit = named or kind is not None or types.is_dictionary(form)
+        return _category(table, name, column, explicit, kind is not None)
+    if types.is_list(form) or types.is_large_list(form) or types.is_fixed_size_list(form):
+        if kind not in (None, "vector"):
+            raise InputError(f"{table.where}, column {name!r}: {kind} expected, a list found.")
+        return _vector(table, name, column)
+    if kind == "vector":
+        raise InputError(f"{table.where}, column {name!r}: a list of numbers expected, {form} found.")
+    if types.is_temporal(form):
+        _refuse(table, name, f"holds dates or times ({form}); turn them into numbers")
+    if kind is None and not (is_number(form) or types.is_boolean(form)):
+        _refuse(table, name, f"is of type {form}, which is no feature")
+    kind = kind or ("boolean" if types.is_boolean(form) else "number")
+    return Raw(name, kind, numbers(table, column, name)[:, None], place=table.place)
+
+
+def _refuse(table: Table, name: str, why: str) -> NoReturn:
+    raise InputError(f"{table.where}: column {name!r} {why}, or leave it out with ignore=[{name!r}].")
+
+
+def _category(table: Table, name: str, column: Any, explicit: bool, fixed: bool) -> Raw:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        column = column.cast(pa.string())
+    except pa.ArrowException as error:
+        raise InputError(f"{table.where}, column {name!r}: no category ({one_line(error)}).") from None
+    if table.free:
+        column = pc.ascii_trim_whitespace(column)
+        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+    encoded = pc.dictionary_encode(column).combine_chunks()
+    found: list[str] = encoded.dictionary.to_pylist()
+    known = len(column) - column.null_count
+    if not fixed:
+        if table.free and not explicit:
+            _refuse_typos(table, name, column, known)
+        most = MOST_NAMED_LEVELS if explicit else min(MOST_LEVELS, max(known // 2, 2))
+        if len(found) > most:
+            allowed = f"a category has {most:,} at most in {known:,} rows"
+            why = f"is text: {len(found):,} different values, such as {shown(found[0])} ({allowed}); encode it yourself"
+            why += "" if explicit else f", make it a category with columns=[{name!r}, ...]"
+            _refuse(table, name, why)
+    order = sorted(range(len(found)), key=found.__getitem__)
+    rank = np.empty(len(found) + 1, dtype=np.int64)
+    rank[order], rank[-1] = np.arange(len(found)), -1
+    codes = encoded.indices.fill_null(len(found)).to_numpy()
+    return Raw(name, "category", rank[codes], tuple(found[i] for i in order), table.place)
+
+
+def _refuse_typos(table: Table, name: str, column: Any, known: int) -> None:
+    """Refuse a column of which most are numbers: taken for a category, one typing error would change its meaning."""
+    import pyarrow.compute as pc
+
+    good = pc.match_substring_regex(column, _NUMBER)
+    if 2 * (pc.sum(good).as_py() or 0) > known:
+        row = pc.index(good, False).as_py()
+        raise InputError(
+            f"{table.place(row)}, column {name!r}: most values are numbers, but not {shown(column[row].as_py())}; "
+            f"correct it, take it as a category with columns=[..., {name!r}], or leave it out with ignore=[{name!r}]."
+        )
+
+
+def _vector(table: Table, name: str, column: Any) -> Raw:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    whole = column.combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):  # how much a chunk holds depends on the version
+        whole = pa.concat_arrays(whole.chunks)
+    lengths = pc.list_value_length(whole)
+    valid = whole.is_valid().to_numpy(zero_copy_only=False)
+    sizes = lengths.fill_null(-1).to_numpy(zero_copy_only=False)
+    if not valid.any():
+        raise InputError(f"{table.where}, column {name!r}: every list is missing.")
+    width = int(sizes[np.argmax(valid)])
+    if (other := valid & (sizes != width)).any():
+        row = int(np.argmax(other))
+        found = f"{sizes[row]} found, {width} before"
+        raise InputError(f"{table.place(row)}, column {name!r}: lists must be as long in every row; {found}.")
+    flat = whole.flatten()
+    if not is_number(flat.type) and not pa.types.is_boolean(flat.type):
+        raise InputError(f"{table.where}, column {name!r}: a list of numbers expected, one of {flat.type} found.")
+    if not width:
+        raise InputError(f"{table.where}, column {name!r}: the lists are empty.")
+    values = np.full((len(valid), width), np.nan)
+    values[valid] = numbers(table, pa.chunked_array([flat]), name).reshape(-1, width)
+    return Raw(name, "vector", values, place=table.place)

@@ -1,0 +1,141 @@
+"""Columns as features: the encoding is fitted once, kept in a schema, and applied the same way ever after."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ssge.errors import InputError
+from ssge.graph import FeatureMatrix
+from ssge.io.columns import Raw
+from ssge.io.sources import shown
+from ssge.schema import Column
+
+log = logging.getLogger(__name__)
+
+SPARSE_BELOW = 0.10
+"""Features with a smaller share of entries that are not zero stay sparse."""
+_SPREADS = 100
+
+
+def fit(raw: Raw, missing: Literal["error", "impute"], scale: Literal["none", "standard"]) -> Column:
+    """Return how to encode a column: levels, what stands for missing values, mean and deviation."""
+    absent = raw.missing()
+    fixed: dict[str, Any] = {"name": raw.name, "kind": raw.kind, "indicator": bool(absent.any())}
+    if raw.kind == "category":
+        if not raw.levels:
+            raise _no_values(raw)
+        return Column(**fixed, levels=raw.levels, fill=(0.0,) if missing == "impute" else ())
+    width = int(raw.values.shape[1])
+    if sp.issparse(raw.values):
+        if scale == "standard":
+            raise InputError("scale='standard' would make sparse features dense; give scale='none'.")
+        return Column(**fixed, width=width)
+    _refuse_infinite(raw, raw.values)
+    if absent.all() or np.isnan(raw.values).all(axis=0).any():
+        raise _no_values(raw)
+    means, deviations = np.nanmean(raw.values, axis=0), np.nanstd(raw.values, axis=0)
+    scaled = scale == "standard" and raw.kind != "boolean"
+    return Column(
+        **fixed,
+        width=width,
+        fill=tuple(means.tolist()) if missing == "impute" else (),
+        means=tuple(means.tolist()) if scaled else (),
+        deviations=tuple(np.where(deviations > 0, deviations, 1.0).tolist()) if scaled else (),
+    )
+
+
+def _refuse_missing(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> None:
+    """Refuse missing values if the column has nothing to stand for them, else count them."""
+    if absent.any():
+        if not column.fill:
+            raise InputError(f"{raw.at(int(np.argmax(absent)))}: the value is missing; missing='impute' fills it in.")
+        log.info("column %r: %s missing values filled in.", raw.name, f"{absent.sum():,}")
+
+
+def _no_values(raw: Raw) -> InputError:
+    return InputError(f"{raw.at(0)}: no row has a value; leave the column out with ignore=[{raw.name!r}].")
+
+
+def _refuse_infinite(raw: Raw, values: NDArray[Any]) -> None:
+    with np.errstate(over="ignore"):
+        infinite = np.isinf(values.astype(np.float32)).any(axis=1)
+    if infinite.any():
+        raise InputError(f"{raw.at(int(np.argmax(infinite)))}: a value is infinite in float32.")
+
+
+def warn_of_spreads(raws: Sequence[Raw], name: str) -> None:
+    """Say so if some columns of numbers vary far more than others, which then decide the embedding."""
+    spreads = {raw.name: float(np.nanstd(raw.values)) for raw in raws if raw.kind == "number"}
+    spreads = {column: spread for column, spread in spreads.items() if spread > 0}
+    if spreads and max(spreads.values()) > _SPREADS * min(spreads.values()):
+        wide, narrow = max(spreads, key=spreads.__getitem__), min(spreads, key=spreads.__getitem__)
+        log.warning(
+            "%s: column %r varies %.0f times as much as %r; scale='standard' brings them to one scale.",
+            *(name, wide, spreads[wide] / spreads[narrow], narrow),
+        )
+
+
+def encode(raw: Raw, column: Column) -> Any:
+    """Return the features of one column, n x its number of names, as float32, dense or sparse."""
+    absent = raw.missing()
+    if raw.kind == "category":
+        block = _one_hot(raw, column, absent)
+    elif sp.issparse(raw.values):
+        block = sp.csr_array(raw.values, dtype=np.float32)
+    else:
+        block = _numbers(raw, column, absent)
+    if column.indicator:
+        flag = absent.astype(np.float32)[:, None]
+        return sp.hstack([block, flag], format="csr") if sp.issparse(block) else np.hstack([block, flag])
+    return block
+
+
+def _numbers(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> NDArray[np.float32]:
+    values = raw.values
+    if values.shape[1] != column.width:
+        raise InputError(f"{raw.at(0)}: {column.width} numbers a row expected, {values.shape[1]} found.")
+    _refuse_missing(raw, column, absent)
+    if absent.any():
+        values = np.where(np.isnan(values), column.fill, values)
+    if column.means:
+        values = (values - np.array(column.means)) / np.array(column.deviations)
+    _refuse_infinite(raw, values)
+    return np.asarray(values, dtype=np.float32)
+
+
+def _one_hot(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> sp.csr_array:
+    place = {level: i for i, level in enumerate(column.levels)}
+    rank = np.array([*(place.get(level, -1) for level in raw.levels), -1], dtype=np.int64)
+    codes = rank[raw.values]  # the last entry is what -1, a missing value, leads to
+    unseen = (codes < 0) & ~absent
+    if unseen.any():
+        new = [level for level in raw.levels if level not in place]
+        count = f"{unseen.sum():,}"
+        log.info("column %r: %s rows have a level not seen before (%s), encoded as zeros.", raw.name, count, shown(new))
+    _refuse_missing(raw, column, absent)
+    known = codes >= 0
+    indptr = np.concatenate([[0], np.cumsum(known)])
+    shape = (codes.size, len(column.levels))
+    return sp.csr_array((np.ones(int(known.sum()), np.float32), codes[known], indptr), shape=shape)
+
+
+def joined(blocks: Sequence[Any]) -> FeatureMatrix:
+    """Put blocks of features side by side, sparse if few entries are not zero."""
+    n, p = int(blocks[0].shape[0]), sum(int(block.shape[1]) for block in blocks)
+    filled = sum(int(b.nnz if sp.issparse(b) else np.count_nonzero(b)) for b in blocks)
+    if filled < SPARSE_BELOW * n * p and any(sp.issparse(block) for block in blocks):
+        return sp.csr_array(sp.hstack([sp.csr_array(block) for block in blocks], format="csr"))
+    if len(blocks) == 1 and not sp.issparse(blocks[0]):
+        return np.ascontiguousarray(blocks[0])
+    matrix = np.empty((n, p), dtype=np.float32)
+    at = 0
+    for block in blocks:
+        matrix[:, at : at + block.shape[1]] = block.toarray() if sp.issparse(block) else block
+        at += int(block.shape[1])
+    return matrix

@@ -1,0 +1,174 @@
+"""Files and objects that hold a whole graph: GraphML, GML, PyG data, OGB folders; each as parts or as two tables."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssge.errors import InputError
+from ssge.foreign import Parts, take_apart
+from ssge.io.matrices import refuse_size
+from ssge.io.sources import content, one_line, too_large
+from ssge.io.tables import ArrowTable, Table, numbers
+from ssge.io.text import TextTable
+
+
+class Tables(NamedTuple):
+    """A graph as its nodes and edges with all their attributes.
+
+    Attributes
+    ----------
+    nodes
+        The column ``id``, then one an attribute.
+    edges
+        The columns ``source`` and ``target``, then one an attribute; None if there are no edges.
+    undirected
+        Each edge stands for both directions.
+    """
+
+    nodes: Table
+    edges: Table | None
+    undirected: bool
+
+
+def read_graphml(path: Path, limit: int) -> Tables:
+    """Read GraphML; document types are refused, since they can blow a small file up."""
+    import networkx as nx
+
+    data = content(path, limit)
+    if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
+        raise InputError(f"{path} declares a document type or entities, which GraphML has no use for.")
+    try:
+        graph = nx.read_graphml(io.BytesIO(data))
+    except Exception as error:  # the reader stumbles over a damaged file in many ways
+        raise InputError(f"{path} is damaged or no GraphML: {one_line(error)}") from None
+    return from_networkx(graph, str(path))
+
+
+def read_gml(path: Path, limit: int) -> Tables:
+    """Read GML; nodes are called by their label if they have any, else by their id."""
+    import networkx as nx
+
+    try:
+        text = content(path, limit).decode("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text: {one_line(error)}") from None
+    label = any(line.split()[:1] == ["label"] for line in text)
+    try:
+        graph = nx.parse_gml(text, label="label" if label else "id")
+    except Exception as error:
+        raise InputError(f"{path} is damaged or no GML: {one_line(error)}") from None
+    return from_networkx(graph, str(path))
+
+
+def from_networkx(graph: Any, where: str) -> Tables:
+    """Turn a NetworkX graph into two tables, attributes as columns."""
+    import pyarrow as pa
+
+    def table(keys: dict[str, list[Any]], data: list[dict[Any, Any]], what: str) -> ArrowTable:
+        attributes = list(dict.fromkeys(key for attrs in data for key in attrs if str(key) not in keys))
+        columns = dict(keys)
+        columns |= {str(name): [_plain(attrs.get(name)) for attrs in data] for name in attributes}
+        arrays = []
+        for name, values in columns.items():
+            try:
+                arrays.append(pa.array(values))
+            except (pa.ArrowException, TypeError, OverflowError) as error:
+                raise InputError(f"{where}: {what} {name!r} is not of one kind: {one_line(error)}") from None
+        return ArrowTable(pa.table(arrays, names=list(columns)), f"{where}, {what}s")
+
+    if not len(graph):
+        raise InputError(f"{where} has no nodes.")
+    ids, attributes = [_plain(node) for node in graph], [data for _, data in graph.nodes(data=True)]
+    if not (all(type(i) is int for i in ids) or all(isinstance(i, str) for i in ids)):
+        raise InputError(f"{where}: ids must be all integers or all text; Graph.of takes any other.")
+    ends = list(graph.edges(data=True))
+    nodes = table({"id": ids}, attributes, "node attribute")
+    edges = None
+    if ends:
+        pair = {"source": [_plain(u) for u, _, _ in ends], "target": [_plain(v) for _, v, _ in ends]}
+        edges = table(pair, [data for _, _, data in ends], "edge attribute")
+    return Tables(nodes, edges, not graph.is_directed())
+
+
+def _plain(value: Any) -> Any:
+    """Return an attribute as Arrow takes it: arrays and tensors as lists."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def read_torch(path: Path, limit: int) -> Parts:
+    """Read a saved PyG ``Data``, or a dict of tensors like it, without running any code of the file."""
+    import torch
+    from torch_geometric.data import Data
+    from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+    from torch_geometric.data.storage import GlobalStorage
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+        if size > limit:
+            raise too_large(path, f"unpacks to {size:,} bytes", limit)
+        with torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]):
+            found = torch.load(path, map_location="cpu", weights_only=True)
+    except InputError:
+        raise
+    except Exception as error:  # torch's message is long and proposes to run the file's code
+        reason = one_line(error).split(". ")[0]
+        raise InputError(f"{path} is damaged, or holds more than a PyG Data and tensors: {reason}.") from None
+    if isinstance(found, tuple | list) and found:  # what PyG's datasets store: data, slices, ...
+        found = found[0]
+    if isinstance(found, dict):
+        found = SimpleNamespace(**{str(key): value for key, value in found.items()})
+    try:
+        parts = take_apart(found)
+        edges = np.asarray(parts.edges)
+        nodes = edges.max(initial=-1) + 1 if parts.num_nodes is None else parts.num_nodes
+        refuse_size(path, int(nodes), limit)
+        return parts._replace(num_nodes=int(nodes))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except Exception as error:  # objects of the right class with the wrong inside
+        raise InputError(f"{path} holds no graph: {one_line(error)}") from None
+
+
+def read_ogb(folder: Path, limit: int) -> Parts:
+    """Read the raw csv files of an OGB node dataset; its labels where it has one a node."""
+
+    def table(name: str) -> NDArray[np.float64]:
+        path = folder / f"{name}.csv.gz"
+        if not path.is_file():
+            raise InputError(f"No such file: {path}.")
+        text = TextTable(path, delimiter=",", header=False, limit=limit)
+        data = text.read(range(len(text.names)))
+        matrix = np.column_stack([numbers(text, c, str(i)) for i, c in enumerate(data.columns)])
+        if np.isnan(matrix).any():
+            row = int(np.argmax(np.isnan(matrix).any(axis=1)))
+            raise InputError(f"{text.place(row)}: a number is missing.")
+        return matrix
+
+    def integers(name: str, columns: int) -> NDArray[np.int64]:
+        values = table(name)
+        if values.shape[1] != columns or (values % 1).any() or (abs(values) > 2**53).any() or (values < 0).any():
+            raise InputError(f"{folder / name}.csv.gz must hold {columns} whole number(s) a row.")
+        return values.astype(np.int64)
+
+    sizes = integers("num-node-list", 1)
+    if sizes.size != 1:
+        raise InputError(f"{folder} must hold one graph; num-node-list.csv.gz has {sizes.size} rows.")
+    n = int(sizes[0, 0])
+    refuse_size(folder, n, limit)
+    edges = integers("edge", 2).T
+    features = table("node-feat").astype(np.float32) if (folder / "node-feat.csv.gz").is_file() else None
+    if features is not None and len(features) != n:
+        raise InputError(f"{folder}/node-feat.csv.gz must have {n:,} rows; received {len(features):,}.")
+    labels = None
+    if (folder / "node-label.csv.gz").is_file():
+        found = table("node-label")
+        labels = found[:, 0].astype(np.int64) if found.shape == (n, 1) and not (found % 1).any() else None
+    return Parts(features=features, edges=edges, labels=labels, num_nodes=n)

@@ -1,0 +1,141 @@
+"""Ids of nodes in several columns at once: one kind for all of them, and positions in one list of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssge.errors import InputError
+from ssge.io.sources import one_line, shown
+from ssge.io.tables import Table, chunks, is_text
+
+_CANONICAL = r"^(0|-?[1-9][0-9]{0,18})$"
+
+
+class IdColumn(NamedTuple):
+    """A column of ids and the table it is in."""
+
+    table: Table
+    name: str
+    values: Any
+
+    def at(self, row: int) -> str:
+        """Return where an id stands, for messages."""
+        return f"{self.table.place(row)}, column {self.name!r}"
+
+    def __str__(self) -> str:
+        return f"{self.table.where}, column {self.name!r}"
+
+
+class Encoded(NamedTuple):
+    """The different ids in the order they are met, int64 or str objects, and each column as positions among them."""
+
+    ids: NDArray[Any]
+    codes: list[NDArray[np.int32]]
+
+
+def encode(columns: Sequence[IdColumn]) -> Encoded:
+    """Bring columns of ids to one list of ids, and positions in it.
+
+    Ids are all integers or all text. Columns of text files are integers if every id in all of them is written as
+    Python writes it (so 007 and +1 are text), and text otherwise, without blanks around it; columns with a type of
+    their own keep it, and those of text files follow them. Two kinds at once are an error, and so is a missing id.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as kinds
+
+    for column in columns:
+        if column.values.null_count:
+            raise InputError(f"{column.at(pc.index(column.values.is_null(), True).as_py())}: the id is missing.")
+    columns = [c._replace(values=_plain(c)) for c in columns]
+    integers = next((c for c in columns if kinds.is_int64(c.values.type)), None)
+    text = next((c for c in columns if not c.table.free and c is not integers and is_text(c.values.type)), None)
+    if integers and text:
+        raise _mixed(integers, text, 0)
+    if integers:
+        joined = [c if kinds.is_int64(c.values.type) else c._replace(values=_as_integers(c, integers)) for c in columns]
+        dictionary, codes = _dictionary(joined)
+        return Encoded(dictionary.to_numpy(), codes)
+    if text:  # those of text files lose their blanks before they are compared, and only they
+        columns = [c._replace(values=pc.ascii_trim_whitespace(c.values)) if c.table.free else c for c in columns]
+    dictionary, codes = _dictionary(columns)
+    if not text:
+        again = pc.dictionary_encode(pc.ascii_trim_whitespace(dictionary))
+        if len(again.dictionary) < len(dictionary):
+            rank = again.indices.to_numpy()
+            codes = [rank[part] for part in codes]
+        dictionary = again.dictionary
+    empty = pc.index(dictionary, "").as_py()
+    if empty >= 0:
+        column, part = next((c, p) for c, p in zip(columns, codes, strict=True) if (p == empty).any())
+        raise InputError(f"{column.at(int(np.argmax(part == empty)))}: the id is missing.")
+    if not text and pc.all(pc.match_substring_regex(dictionary, _CANONICAL)).as_py():
+        try:
+            return Encoded(dictionary.cast(pa.int64()).to_numpy(), codes)
+        except pa.ArrowInvalid:  # too long for 64 bits: text
+            pass
+    return Encoded(dictionary.to_numpy(zero_copy_only=False).astype(object), codes)
+
+
+def _plain(column: IdColumn) -> Any:
+    """Return the values as int64 or text."""
+    import pyarrow as pa
+    import pyarrow.types as kinds
+
+    values = column.values
+    if kinds.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if is_text(values.type):
+        return values if kinds.is_string(values.type) else values.cast(pa.large_string())
+    if not kinds.is_integer(values.type):
+        raise InputError(f"{column}: ids must be integers or text; received {values.type}.")
+    try:
+        return values.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{column}: ids must fit into 64 bits; {one_line(error)}.") from None
+
+
+def _as_integers(column: IdColumn, other: IdColumn) -> Any:
+    """Return a column of a text file as integers, since the ids of another table are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = pc.ascii_trim_whitespace(column.values)
+    good = pc.match_substring_regex(values, _CANONICAL)
+    if not pc.all(good).as_py():
+        raise _mixed(other, column._replace(values=values), pc.index(good, False).as_py())
+    try:
+        return values.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{column}: ids must fit into 64 bits, as in {other}; {one_line(error)}.") from None
+
+
+def _mixed(integers: IdColumn, text: IdColumn, row: int) -> InputError:
+    found = text.values[row].as_py()
+    if not found:
+        return InputError(f"{text.at(row)}: the id is missing.")
+    example = shown(integers.values[0].as_py())
+    return InputError(
+        f"Ids must be all integers or all text; {integers} holds integers such as {example}, {text} text such as "
+        f"{shown(found)}."
+    )
+
+
+def _dictionary(columns: Sequence[IdColumn]) -> tuple[Any, list[NDArray[np.int32]]]:
+    """Return the different values in the order they are met, and each column as positions among them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kinds = {column.values.type for column in columns}
+    kind = pa.large_string() if len(kinds) > 1 else kinds.pop()
+    values = [column.values.cast(kind) for column in columns]
+    encoded = pc.dictionary_encode(pa.chunked_array(list(chunks(values)), kind))
+    if not encoded.num_chunks:
+        return pa.array([], kind), [np.empty(0, np.int32) for _ in columns]
+    dictionary = encoded.chunk(encoded.num_chunks - 1).dictionary
+    codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
+    return dictionary, np.split(codes, np.cumsum([len(column) for column in values])[:-1])

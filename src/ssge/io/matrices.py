@@ -1,0 +1,163 @@
+"""Adjacency matrices in files: scipy and gnn-benchmark npz, Matrix Market. Sizes are checked before memory is taken."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ssge.errors import InputError
+from ssge.foreign import Parts, from_adjacency
+from ssge.io.sources import Unpacked, one_line, shown, too_large
+from ssge.io.tables import numbers
+from ssge.io.text import TextTable
+
+BYTES_A_NODE = 64
+"""What a node takes at least once it is in a graph; bounds the nodes that a file may declare."""
+
+
+def refuse_size(path: Path, nodes: int, limit: int) -> None:
+    """Refuse a graph of more nodes than fit into the limit."""
+    if nodes * BYTES_A_NODE > limit:
+        raise too_large(path, f"declares {nodes:,} nodes, which take {nodes * BYTES_A_NODE:,} bytes or more", limit)
+
+
+def read_npz(path: Path, limit: int) -> Parts:
+    """Read a scipy sparse matrix, or adjacency, attributes and labels in the layout of gnn-benchmark."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            wanted = _sizes(path, archive, limit)
+            arrays = {name: _array(archive, member) for name, member in wanted.items()}
+    except InputError:
+        raise
+    except Exception as error:  # a damaged archive fails in as many ways as zipfile, zlib and numpy have
+        raise InputError(f"{path} is damaged or no npz of arrays: {one_line(error)}") from None
+    if "adj_shape" in arrays or "adj_data" in arrays:
+        parts = from_adjacency(_matrix(path, arrays, "adj_", limit))
+        features: Any = arrays.get("attr_matrix")
+        if features is None and "attr_data" in arrays:
+            features = _matrix(path, arrays, "attr_", limit)
+        return parts._replace(features=features, labels=arrays.get("labels"))
+    if "indptr" in arrays or "row" in arrays:
+        return from_adjacency(_matrix(path, arrays, "", limit))
+    expected = "a scipy matrix (data, indices, indptr, shape) or gnn-benchmark arrays (adj_data, ...)"
+    raise InputError(f"{path} must hold {expected}; received {', '.join(sorted(arrays)[:8]) or 'nothing'}.")
+
+
+def _sizes(path: Path, archive: zipfile.ZipFile, limit: int) -> dict[str, zipfile.ZipInfo]:
+    """Return the members that can be read as arrays, after a check that together they are within the limit."""
+    wanted, size = {}, 0
+    for member in archive.infolist():
+        name = member.filename.removesuffix(".npy")
+        with archive.open(member) as file:
+            shape, dtype = _header(file)
+            if dtype.hasobject:
+                continue  # names of nodes and the like, kept as a pickle, which is never opened
+            needed = int(np.prod([int(side) for side in shape], dtype=object)) * dtype.itemsize
+            if needed != member.file_size - file.tell():
+                raise InputError(f"{path}: the array {name} declares {needed:,} bytes but does not hold as many.")
+        size += needed
+        if size > limit:
+            raise too_large(path, f"unpacks to {size:,} bytes or more", limit)
+        wanted[name] = member
+    return wanted
+
+
+def _header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    return shape, dtype
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+    with archive.open(member) as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def _matrix(path: Path, arrays: Mapping[str, NDArray[Any]], prefix: str, limit: int) -> sp.csr_array:
+    def part(key: str) -> NDArray[Any]:
+        try:
+            return arrays[prefix + key]
+        except KeyError:
+            raise InputError(f"{path}: the array {prefix}{key} is missing.") from None
+
+    try:
+        shape = tuple(int(side) for side in part("shape").reshape(-1))
+        form = bytes(arrays["format"].reshape(-1)[0]).decode() if "format" in arrays and not prefix else "csr"
+        if len(shape) != 2 or min(shape) < 0 or form not in ("csr", "csc", "coo"):
+            raise InputError(f"{path}: a matrix in csr, csc or coo form expected; received {form}, shape {shape}.")
+        if not prefix.startswith("attr"):
+            refuse_size(path, max(shape), limit)
+        if form == "coo":
+            return sp.csr_array((part("data"), (part("row"), part("col"))), shape=shape)
+        kind = sp.csr_array if form == "csr" else sp.csc_array
+        matrix = kind((part("data"), part("indices"), part("indptr")), shape=shape)
+        matrix.check_format(full_check=True)  # an index out of range would read foreign memory
+        return sp.csr_array(matrix)
+    except InputError:
+        raise
+    except (ValueError, TypeError, IndexError, OverflowError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: the arrays {prefix}... are no matrix: {one_line(error)}") from None
+
+
+def read_matrix_market(path: Path, limit: int) -> Parts:
+    """Read a square matrix in Matrix Market form: coordinates or an array of real, integer or pattern entries."""
+    form, field, symmetry, sides, start = _market_header(path, limit)
+    n, entries = sides[0], sides[-1] if form == "coordinate" else sides[0] * sides[1]
+    if sides[0] != sides[1]:
+        raise InputError(f"{path} must hold a square matrix; received {sides[0]:,} x {sides[1]:,}.")
+    refuse_size(path, n, limit)
+    if not entries:
+        return Parts(edges=np.empty((2, 0), np.int64), num_nodes=n)
+    table = TextTable(path, delimiter=" ", header=False, limit=limit, start=start)
+    width = 1 if form == "array" else 2 if field == "pattern" else 3
+    if len(table.names) != width:
+        raise InputError(f"{table.place(0)}: {width} fields expected, {len(table.names)} found.")
+    data = [numbers(table, column, f"{i + 1}") for i, column in enumerate(table.read(range(width)).columns)]
+    if len(data[0]) != entries:
+        raise InputError(f"{path} declares {entries:,} entries and holds {len(data[0]):,}.")
+    if form == "array":
+        return from_adjacency(data[0].reshape(n, n).T)
+    for column in data[:2]:
+        good = (column >= 1) & (column <= n) & (column % 1 == 0)
+        if not good.all():
+            raise InputError(f"{table.place(int(np.argmin(good)))}: rows and columns must be whole numbers 1..{n}.")
+    row, col = (column.astype(np.int64) - 1 for column in data[:2])
+    values = np.ones(entries) if field == "pattern" else data[2]
+    if symmetry == "symmetric":
+        other = row != col
+        row, col = np.concatenate([row, col[other]]), np.concatenate([col, row[other]])
+        values = np.concatenate([values, values[other]])
+    return from_adjacency(sp.coo_array((values, (row, col)), shape=(n, n)))
+
+
+def _market_header(path: Path, limit: int) -> tuple[str, str, str, list[int], tuple[int, int]]:
+    """Return form, field, symmetry and sizes that a file declares, and the bytes and lines they take."""
+    with Unpacked(path, limit) as stream:
+        lines = io.BufferedReader(stream)
+        banner = lines.readline()
+        words = banner[:200].decode("latin-1").lower().split()
+        at, count = len(banner), 1
+        for line in lines:
+            at, count = at + len(line), count + 1
+            if line.strip() and not line.startswith(b"%"):
+                break
+        else:
+            raise InputError(f"{path} has no Matrix Market header of sizes.")
+    allowed = (("coordinate", "array"), ("real", "double", "integer", "pattern"), ("general", "symmetric"))
+    known = len(words) == 5 and all(word in valid for word, valid in zip(words[2:], allowed, strict=True))
+    if not known or (words[2] == "array" and words[4] != "general"):
+        raise InputError(f"{path} must be a real, integer or pattern matrix, general or symmetric; it is {words[2:]}.")
+    sizes = line.split()
+    if len(sizes) != (3 if words[2] == "coordinate" else 2) or not all(s.isdigit() and len(s) < 19 for s in sizes):
+        raise InputError(
+            f"{path}, line {count}: rows, columns and the number of entries expected, {shown(line)} found."
+        )
+    return words[2], words[3], words[4], [int(size) for size in sizes], (at, count)

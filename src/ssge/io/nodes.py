@@ -1,0 +1,143 @@
+"""A table of nodes: which column is the id, which the label, and which become features."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssge.errors import InputError
+from ssge.foreign import LABEL_NAMES
+from ssge.io.columns import Raw, raw_column
+from ssge.io.ids import IdColumn
+from ssge.io.tables import Table, is_text, named, position
+from ssge.schema import FeatureSchema
+
+log = logging.getLogger(__name__)
+
+ID = ("id", "node", "node_id", "name")
+KNOWN = frozenset((*ID, *LABEL_NAMES))
+
+
+class Nodes(NamedTuple):
+    """What a node table holds.
+
+    Attributes
+    ----------
+    ids
+        Its column of ids.
+    raws
+        The columns that become features.
+    labels
+        One a row, or None.
+    given
+        Whether the label was asked for; one found by its name is left out if it is of no use.
+    """
+
+    ids: IdColumn
+    raws: list[Raw]
+    labels: NDArray[Any] | None
+    given: bool
+
+
+def read_nodes(
+    table: Table,
+    *,
+    id: str | int | None,
+    columns: Sequence[str | int] | None,
+    ignore: Sequence[str | int],
+    label: str | int | None,
+    wanted: bool,
+    like: FeatureSchema | None,
+) -> Nodes:
+    """Read a node table.
+
+    Parameters
+    ----------
+    id, columns, ignore, label
+        As in `ssge.read_graph`.
+    wanted
+        Whether any of its columns become features.
+    like
+        A schema that says which columns must be there, and what they are.
+    """
+    at = position(table, id, "id") if id is not None else named(table, ID) or 0
+    chosen = None if columns is None else [position(table, column, "columns") for column in columns]
+    if chosen and at in chosen:
+        raise InputError(f"columns must not hold the id, {table.names[at]!r}.")
+    target = _label(table, label, at, chosen)
+    left_out = {position(table, column, "ignore") for column in ignore}
+    kinds: dict[int, str] = {}
+    if not wanted:
+        chosen = []
+    elif like is not None:
+        kinds = _expected(table, like)
+        extra = [name for i, name in enumerate(table.names) if i not in {at, target, *kinds}]
+        if extra:
+            log.info("%s: columns not in the schema are left out: %s.", table.where, ", ".join(extra))
+        chosen = list(kinds)
+    elif chosen is None:
+        chosen = [i for i in range(len(table.names)) if i not in {at, target}]
+    chosen = [i for i in dict.fromkeys(chosen) if i not in left_out]
+    parts = list(dict.fromkeys([at, *chosen, *([] if target is None else [target])]))
+    text = [at, *(i for i, kind in kinds.items() if kind == "category")]
+    data = table.read(parts, text=text)
+    raws = []
+    for i in chosen:
+        column = data.column(parts.index(i))
+        raws.append(raw_column(table, table.names[i], column, named=columns is not None, kind=kinds.get(i)))
+    labels = None if target is None else _classes(table, target, data.column(parts.index(target)), label is not None)
+    return Nodes(IdColumn(table, table.names[at], data.column(0)), raws, labels, label is not None)
+
+
+def _label(table: Table, label: str | int | None, at: int, chosen: list[int] | None) -> int | None:
+    """Return the column of the label: as given, or by its usual names, which never become features unasked."""
+    if label is not None:
+        target = position(table, label, "label")
+        if target == at or (chosen and target in chosen):
+            raise InputError(f"label must be neither the id nor among columns; received {label!r}.")
+        return target
+    found = named(table, LABEL_NAMES)
+    if found is None or found == at or (chosen and found in chosen):
+        return None
+    log.info("%s: column %r is taken as the label; columns=[...] makes it a feature.", table.where, table.names[found])
+    return found
+
+
+def _expected(table: Table, like: FeatureSchema) -> dict[int, str]:
+    """Return the position and the kind of the columns that a schema expects of a node table."""
+    columns = like.columns[: len(like.columns) - len(like.edge_columns)]
+    if any(column.kind == "matrix" for column in columns):
+        raise InputError(
+            f"like expects a feature matrix of {columns[0].width} columns, not a table such as {table.where}."
+        )
+    missing = [column.name for column in columns if column.name not in table.names]
+    if missing:
+        raise InputError(f"{table.where} lacks columns that like expects: {', '.join(missing)}.")
+    return {position(table, column.name, "like"): column.kind for column in columns}
+
+
+def _classes(table: Table, at: int, column: Any, given: bool) -> NDArray[Any] | None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as kinds
+
+    name = table.names[at]
+    kind = column.type.value_type if kinds.is_dictionary(column.type) else column.type
+    absent = pc.is_null(column, nan_is_null=True) if not is_text(kind) else pc.equal(column.cast(pa.string()), "")
+    absent = pc.fill_null(absent, True)
+    if pc.any(absent).as_py():
+        row = pc.index(absent, True).as_py()
+        if given:
+            raise InputError(f"{table.place(row)}, column {name!r}: the label is missing.")
+        log.warning("%s: column %r is left out: its label is missing in row %d.", table.where, name, row + 1)
+        return None
+    if not (kinds.is_integer(kind) or kinds.is_floating(kind)):
+        try:
+            return np.array(column.cast(pa.string()).to_pylist(), dtype=object)
+        except pa.ArrowException:
+            raise InputError(f"{table.where}, column {name!r}: labels must be classes; received {kind}.") from None
+    return np.asarray(column.cast(kind).to_numpy())

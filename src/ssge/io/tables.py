@@ -1,0 +1,284 @@
+"""Any table, from a file or a data frame, behind one face: names, columns as pyarrow, and where a row stands."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssge.errors import InputError, UnknownNameError
+from ssge.io.sources import LIMIT, kind_of, one_line, shown, too_large
+from ssge.io.text import TextTable
+
+
+class Table(Protocol):
+    """What edges and nodes are read from.
+
+    Attributes
+    ----------
+    where
+        What messages call it.
+    names
+        Of its columns.
+    free
+        Whether the columns have no type of their own, so that what they hold decides.
+    """
+
+    where: str
+    names: list[str]
+    free: bool
+
+    def read(self, columns: Sequence[int], text: Collection[int] = ()) -> Any:
+        """Return columns as a pyarrow table, those in ``text`` as strings if the table is free."""
+
+    def place(self, row: int) -> str:
+        """Return the name of a row, counted from 0, in the words of the file."""
+
+
+class ArrowTable:
+    """A table in memory."""
+
+    free = False
+
+    def __init__(self, table: Any, where: str) -> None:
+        self.table, self.where, self.names = table, where, list(table.column_names)
+        if not table.num_rows:
+            raise InputError(f"{where} has no rows.")
+
+    def read(self, columns: Sequence[int], text: Collection[int] = ()) -> Any:
+        """Return columns as a pyarrow table."""
+        return self.table.select(list(columns))
+
+    def place(self, row: int) -> str:
+        """Return the name of a row."""
+        return f"{self.where}, row {row + 1}"
+
+
+class ParquetTable:
+    """A Parquet file, or the Parquet files below a folder in the order of their names."""
+
+    free = False
+
+    def __init__(self, path: Path, limit: int) -> None:
+        self.where = str(path)
+        parts = sorted(p for p in path.rglob("*.parquet") if p.name[0] not in "._") if path.is_dir() else [path]
+        if not parts:
+            raise InputError(f"{path} is a folder without Parquet files.")
+        self.names: list[str] = []
+        self._files: list[Path] = []
+        self._ends: list[int] = []
+        size = 0
+        for part in parts:
+            with _parquet_errors(part):
+                file = self._opened(part)
+                found = file.metadata
+                groups = [found.row_group(i) for i in range(found.num_row_groups)]
+                # Runs of equal values may be stored in no space at all: rows count besides bytes.
+                size += max(sum(group.total_byte_size for group in groups), 8 * found.num_rows)
+                names = list(file.schema_arrow.names)
+            if size > limit:
+                raise too_large(path, f"unpacks to {size:,} bytes", limit)
+            if self._files and names != self.names:
+                raise InputError(f"{part} has the columns {shown(names)}, the parts before it {shown(self.names)}.")
+            self.names = names
+            self._files.append(part)
+            self._ends.append(found.num_rows + (self._ends[-1] if self._ends else 0))
+        if not self._ends[-1]:
+            raise InputError(f"{path} has no rows.")
+        self._limit = limit
+
+    @staticmethod
+    def _opened(part: Path) -> Any:
+        import pyarrow.parquet as pq
+
+        return pq.ParquetFile(part, memory_map=False)
+
+    def read(self, columns: Sequence[int], text: Collection[int] = ()) -> Any:
+        """Return columns as a pyarrow table."""
+        import pyarrow as pa
+
+        names = [self.names[i] for i in columns]
+        for name in names:
+            if self.names.count(name) > 1:
+                raise InputError(f"{self.where} has more than one column named {name!r}.")
+        batches, size = [], 0
+        for part in self._files:
+            with _parquet_errors(part):
+                file = self._opened(part)
+                for batch in file.iter_batches(columns=names):
+                    size += batch.nbytes
+                    if size > self._limit:
+                        raise too_large(self.where, "unpacks to too much", self._limit)
+                    batches.append(pa.Table.from_batches([batch]).select(names))
+        with _parquet_errors(self.where):
+            table = pa.concat_tables(batches, promote_options="permissive")
+            table.validate(full=True)  # text in Parquet may be no text at all
+            return table
+
+    def place(self, row: int) -> str:
+        """Return the name of a row, counted within its part."""
+        part = bisect.bisect_right(self._ends, row)
+        before = self._ends[part - 1] if part else 0
+        return f"{self._files[part]}, row {row - before + 1}"
+
+
+class _parquet_errors:  # noqa: N801 - used as a function
+    """Say in one line what pyarrow finds wrong with a file."""
+
+    def __init__(self, path: Path | str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        import pyarrow as pa
+
+        if isinstance(error, pa.ArrowException | OSError | MemoryError | UnicodeDecodeError | OverflowError):
+            raise InputError(f"{self._path} cannot be read as Parquet: {one_line(error)}") from None
+
+
+def is_frame(value: Any) -> bool:
+    """Say whether an object is a table: pandas, polars, pyarrow, or anything that hands out Arrow data."""
+    return hasattr(value, "__arrow_c_stream__") or (hasattr(value, "columns") and hasattr(value, "iloc"))
+
+
+def open_table(
+    source: Any,
+    what: str,
+    *,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    known: Collection[str] = (),
+    doubt: bool = False,
+    limit: int = LIMIT,
+) -> Table:
+    """Open a path or a data frame as a table; see `TextTable` for the options of text.
+
+    Parameters
+    ----------
+    source
+        A path to text or Parquet, a folder of Parquet files; a pandas, polars or pyarrow table. The index of a pandas
+        frame is a column if it has a name.
+    what
+        The parameter, for messages.
+    """
+    if is_frame(source):
+        return ArrowTable(_arrow(source, what), what)
+    if not isinstance(source, str | Path):
+        raise InputError(
+            f"{what} must be a path or a pandas, polars or pyarrow table; received {type(source).__name__}."
+        )
+    path = Path(source)
+    kind = kind_of(path)
+    if kind in ("folder", "parquet"):
+        return ParquetTable(path, limit)
+    if kind != "text":
+        raise InputError(f"{what} must be a table (CSV, TSV, Parquet); {path} is {kind}.")
+    return TextTable(path, delimiter=delimiter, header=header, known=known, doubt=doubt, limit=limit)
+
+
+def _arrow(source: Any, what: str) -> Any:
+    import pyarrow as pa
+
+    try:
+        if hasattr(source, "iloc"):
+            named = [name for name in source.index.names if name is not None]
+            table = pa.Table.from_pandas(source.reset_index(level=named) if named else source, preserve_index=False)
+        else:
+            table = pa.table(source)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{what} cannot be read as a table: {one_line(error)}") from None
+    return table.rename_columns([str(name) for name in table.column_names])
+
+
+def position(table: Table, which: str | int, option: str) -> int:
+    """Return the position of a column given by name or position."""
+    if isinstance(which, bool) or not isinstance(which, str | int):
+        raise InputError(f"{option} must be the name or the position of a column; received {which!r}.")
+    if isinstance(which, int):
+        if not 0 <= which < len(table.names):
+            raise InputError(
+                f"{option} must be a position 0..{len(table.names) - 1} in {table.where}; received {which}."
+            )
+        return which
+    if table.names.count(which) > 1:
+        raise InputError(f"{option}: {table.where} has more than one column named {which!r}.")
+    if which not in table.names:
+        raise UnknownNameError(f"column in {option}, {table.where}:", which, table.names)
+    return table.names.index(which)
+
+
+def named(table: Table, names: Collection[str]) -> int | None:
+    """Return the position of the first of the names that a column has, in any case."""
+    folded = [name.casefold() for name in table.names]
+    return next((folded.index(name) for name in names if name in folded), None)
+
+
+def numbers(table: Table, column: Any, name: str) -> NDArray[np.float64]:
+    """Return a column of numbers or booleans as float64, missing ones as NaN; what is neither is named by its row."""
+    import pyarrow as pa
+    import pyarrow.types as kinds
+
+    kind = column.type
+    if kinds.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    if kinds.is_boolean(kind):
+        column = column.cast(pa.int8())
+    elif is_text(kind) and table.free:  # one field that is no number makes a column text
+        row = _first_unreadable(column)
+        if row is None:
+            return numbers(table, column.cast(pa.float64()), name)
+        found = column[row].as_py()
+        raise InputError(f"{table.place(row)}, column {name!r}: a number expected, {shown(found)} found.")
+    if not (kinds.is_boolean(kind) or is_number(kind)):
+        raise InputError(f"{table.where}, column {name!r}: numbers expected, {kind} found.")
+    parts = [chunk.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) for chunk in column.chunks]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def is_number(kind: Any) -> bool:
+    """Say whether a pyarrow type is one of numbers."""
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind) or kinds.is_null(kind))
+
+
+def is_text(kind: Any) -> bool:
+    """Say whether a pyarrow type is text."""
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind))
+
+
+def _first_unreadable(column: Any) -> int | None:
+    """Return the first row of a text column that is no number."""
+    import pyarrow as pa
+
+    def readable(begin: int, length: int) -> bool:
+        try:
+            column.slice(begin, length).cast(pa.float64())
+        except pa.ArrowInvalid:
+            return False
+        return True
+
+    begin, length = 0, len(column)
+    if readable(begin, length):
+        return None
+    while length > 1:  # halve the rows, stay with the first half that has a fault
+        half = length // 2
+        if readable(begin, half):
+            begin, half = begin + half, length - half
+        length = half
+    return begin
+
+
+def chunks(columns: Sequence[Any]) -> Iterator[Any]:
+    """Yield the chunks of several pyarrow columns, one after the other."""
+    return itertools.chain.from_iterable(column.chunks for column in columns)
