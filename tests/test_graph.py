@@ -153,7 +153,7 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ("Give one of source, edges and adjacency", {"features": X}),
     ("Give one of source, edges and adjacency", E0 | {"adjacency": ADJACENCY}),
     ("Give one of source, edges and adjacency", E0 | {"source": Graph.of(**E0)}),
-    ("no node features.*structural ones.*can be passed as features", {"edges": PATH}),
+    ("no node features.*features='structural'", {"edges": PATH}),
     ("at least 1 node; received 0", {"adjacency": np.empty((0, 0)), "features": np.empty((0, 2))}),
     ("at least 1 row and 1 column; received shape \\(0, 2\\)", {"edges": [], "features": np.empty((0, 2))}),
     ("at least 1 row and 1 column; received shape \\(4, 0\\)", E0 | {"features": np.empty((4, 0))}),

@@ -246,8 +246,8 @@ def _checked(parts: Parts, labels: Any, direction: Direction, dtype: type[np.flo
 def _checked_features(features: Any, dtype: type[np.floating[Any]]) -> FeatureMatrix:
     if features is None:
         raise InputError(
-            "The graph has no node features: give features=...; structural ones "
-            "(degree, random-walk return, Laplacian coordinates) can be passed as features."
+            "The graph has no node features: give features=..., or read it with "
+            "ssge.read_graph(source, features='structural'), which makes some of its edges alone."
         )
     given = _numeric(features, "features")
     if given.ndim != 2:
