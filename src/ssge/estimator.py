@@ -21,9 +21,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ssge.errors import InputError
 from ssge.files import atomic
 from ssge.foreign import is_graph
-from ssge.graph import Graph
+from ssge.graph import Graph, GraphInfo
 from ssge.io.embeddings import as_table, read_embedding, write_embedding
-from ssge.methods import Method
+from ssge.methods import METHODS, Method
 from ssge.methods.ssge import SSGEConfig
 from ssge.objectives.gaussian import EIGENVALUE_FLOOR
 from ssge.schema import FeatureSchema
@@ -41,15 +41,16 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     Parameters
     ----------
     n_components
-        Width of the embedding, d.
+        Width of the embedding, d; None lets it follow the graph (see `ssge.methods.ssge.SSGE.suited`).
     hidden
-        Widths of the layers before it; ``()`` makes a one-layer encoder.
+        Widths of the layers before it; ``()`` makes a one-layer encoder, None one layer that follows the graph.
     encoder
         ``gcn``, or ``mlp`` for features alone with batch normalisation.
     edge_drop, feature_mask
         Probabilities of dropping an edge and of masking a feature column in each view.
     uniformity_weight
-        Lambda: weight of the Wasserstein distance to the isotropic Gaussian against alignment of the views.
+        Lambda: weight of the Wasserstein distance to the isotropic Gaussian against alignment of the views; None lets
+        it follow the graph.
     epochs
         Passes over the graph; trained to convergence the objective gives worse embeddings.
     learning_rate, weight_decay
@@ -97,14 +98,14 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
 
     def __init__(
         self,
-        n_components: int = 256,
+        n_components: int | None = None,
         *,
-        hidden: Sequence[int] = (256,),
+        hidden: Sequence[int] | None = None,
         encoder: Literal["gcn", "mlp"] = "gcn",
         edge_drop: float = 0.3,
-        feature_mask: float = 0.1,
-        uniformity_weight: float = 0.1,
-        epochs: int = 100,
+        feature_mask: float = 0.2,
+        uniformity_weight: float | None = None,
+        epochs: int = 40,
         learning_rate: float = 1e-3,
         weight_decay: float = 1e-5,
         activation: Literal["elu", "relu", "none"] = "elu",
@@ -151,8 +152,9 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             n x n matrix of edges, when X is a matrix of features. Without it the graph of nearest neighbours
             of the rows of X is used.
         """
-        config = self._config()
+        self._config(GraphInfo(2, 0, 1))  # so that a mistake is told before any work
         graph = self._graph(X, adjacency, reset=True).without_labels()
+        config = self._config(graph.info)
         if graph.num_nodes < 2:
             raise InputError(f"X must have at least 2 nodes to learn from; received {graph.num_nodes}.")
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -221,7 +223,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             self.schema_.write(folder / "features.json")
         seed = self.random_state if isinstance(self.random_state, Integral) else None
         state = {
-            "params": self.get_params() | {"hidden": list(self.hidden), "random_state": seed},
+            "params": self.get_params() | {"hidden": self.hidden and list(self.hidden), "random_state": seed},
             "history": self.history_,
             "feature_names": getattr(self, "feature_names_in_", np.array([])).tolist(),
         }
@@ -242,7 +244,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             try:
                 state = json.loads(file.read_text("utf-8"))
                 params, history, names = state["params"], state["history"], state["feature_names"]
-                estimator = cls(**(params | {"hidden": tuple(params["hidden"]), "device": device}))
+                estimator = cls(**(params | {"hidden": _widths(params["hidden"]), "device": device}))
             except (ValueError, KeyError, TypeError) as error:
                 raise InputError(f"{file} is not an estimator of ssge: {type(error).__name__} {error}.") from None
         else:
@@ -278,21 +280,25 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         tags.transformer_tags.preserves_dtype = []  # the embedding has the dtype that was asked for
         return tags
 
-    def _config(self) -> dict[str, Any]:
-        """Return the settings of the method, checked, under the names that they have there."""
+    def _config(self, info: GraphInfo) -> dict[str, Any]:
+        """Return the settings of the method for a graph of this size, checked, under the names they have there."""
         for name, value in {"n_components": self.n_components, "n_neighbors": self.n_neighbors}.items():
-            if not isinstance(value, Integral) or value < 1:
+            if value is not None and (not isinstance(value, Integral) or value < 1):
                 raise InputError(f"{name} must be an integer of 1 or more; received {value!r}.")
         try:
-            hidden = tuple(int(width) for width in self.hidden)
+            hidden = None if self.hidden is None else tuple(int(width) for width in self.hidden)
         except (TypeError, ValueError):
             hidden = (0,)
-        if min(hidden, default=1) < 1:
+        if hidden and min(hidden) < 1:
             raise InputError(f"hidden must be a sequence of widths of 1 or more; received {self.hidden!r}.")
         if self.dtype not in ("float32", "float64"):
             raise InputError(f"dtype must be 'float32' or 'float64'; received {self.dtype!r}.")
         config = {key: value for key, value in self.get_params().items() if key in SSGEConfig.model_fields}
-        config["widths"] = (*hidden, int(self.n_components))
+        suited = METHODS["ssge"].suited(info)
+        first, last = suited["widths"]
+        config["widths"] = (*((first,) if hidden is None else hidden), int(self.n_components or last))
+        if self.uniformity_weight is None:
+            config["uniformity_weight"] = suited["uniformity_weight"]
         try:
             SSGEConfig(**config)
         except ValidationError as error:
@@ -332,3 +338,7 @@ def _nearest(X: Any, n_neighbors: int) -> Any:
     neighbors = min(n_neighbors, n - 1)
     log.info("No adjacency given: the graph of %d nearest neighbours is used.", neighbors)
     return kneighbors_graph(X, neighbors) if neighbors else np.zeros((n, n))
+
+
+def _widths(saved: list[int] | None) -> tuple[int, ...] | None:
+    return None if saved is None else tuple(saved)

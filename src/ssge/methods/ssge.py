@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field, PositiveInt
@@ -19,8 +19,9 @@ from ssge.views import Compose, DropEdges, MaskFeatures, View
 class SSGEConfig(MethodConfig):
     """Settings of SSGE; the names in brackets are the paper's."""
 
+    epochs: int = Field(40, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
     edge_drop: float = Field(0.3, ge=0, le=1, description="Probability of dropping an edge of a view [p_d].")
-    feature_mask: float = Field(0.1, ge=0, le=1, description="Probability of masking a feature column of a view [p_m].")
+    feature_mask: float = Field(0.2, ge=0, le=1, description="Probability of masking a feature column of a view [p_m].")
     uniformity_weight: float = Field(0.1, ge=0, description="Weight of the uniformity term [lambda].")
     alignment_weight: float = Field(1.0, ge=0, description="Weight of the alignment term; 0 for the ablation.")
     widths: tuple[PositiveInt, ...] = Field(
@@ -58,6 +59,19 @@ class SSGE(Method):
         widths = (info.num_features, *config.widths)
         self.encoder = ENCODERS[config.encoder](widths, config.activation, generator, config.output_bias)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
+
+    @classmethod
+    def suited(cls, info: GraphInfo) -> dict[str, Any]:
+        """Let widths and the weight of uniformity follow the graph, as docs/defaults.md explains with figures.
+
+        Two layers as wide as the largest power of two that neither 512 nor the number of features nor a quarter of the
+        number of nodes is below, because uniformity is a matter of d x d correlations over n nodes. The weight is
+        inverse to the number of features: the weights that the paper chose for its seven datasets are, too.
+        """
+        room = min(512, info.num_features, info.num_nodes // 4)
+        width = 1 << max(room, 2).bit_length() - 1
+        weight = min(max(270 / info.num_features, 0.03), 3.0)
+        return {"widths": (width, width), "uniformity_weight": round(weight, 3)}
 
     def prepare(self, graph: Graph) -> View:
         """Bring a graph to the method's device, normalised by the configured convention."""
