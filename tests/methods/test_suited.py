@@ -32,7 +32,8 @@ def test_width_and_weight_follow_the_graph(nodes: int, features: int, width: int
 
 
 def test_command_and_estimator_take_the_same_settings(tmp_path: Path) -> None:
-    main(["fit", "karate", "--out", str(tmp_path / "run"), "--epochs", "1", "--quiet"])
+    with pytest.raises(SystemExit, match="0"):
+        main(["fit", "karate", "--out", str(tmp_path / "run"), "--epochs", "1", "--quiet"])
     config = RunFolder(tmp_path / "run").read_record().config
     assert (config["widths"], config["uniformity_weight"]) == ([8, 8], 3.0)
     graph = random_graph(n=64, p=40, m=200)
