@@ -23,8 +23,8 @@ test: lint ## Set up, then run linters, type checker and all tests
 	OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.ready ## Linters and type checker alone
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 
 bench: $(VENV)/.ready ## Start-up time and the like, as measured here; run on a quiet machine

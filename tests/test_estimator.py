@@ -317,3 +317,12 @@ def test_a_run_of_the_command_line_is_an_estimator(tmp_path: Path) -> None:
     assert np.allclose(model.transform(again), model.embedding_)
     model.save(tmp_path / "saved")
     assert SSGE.load(tmp_path / "saved").schema_ == graph.schema
+
+
+def test_transform_of_some_nodes_takes_their_ids() -> None:
+    graph = Graph.of(random_graph(n=40), node_ids=[f"n{i}" for i in range(40)])
+    model = SSGE(n_components=4, hidden=(6,), epochs=2, random_state=0).fit(graph)
+    some = model.transform(graph, nodes=["n7", "n3"])
+    assert np.allclose(some, model.transform(graph)[[7, 3]], atol=1e-6)
+    with pytest.raises(InputError, match="no 'n99'"):
+        model.transform(graph, nodes=["n99"])

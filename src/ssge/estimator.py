@@ -175,7 +175,9 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         embedding: NDArray[np.floating[Any]] = self.fit(X, y, adjacency=adjacency).embedding_
         return embedding
 
-    def transform(self, X: Any, *, adjacency: Any = None) -> NDArray[np.floating[Any]]:
+    def transform(
+        self, X: Any, *, adjacency: Any = None, nodes: Sequence[Any] | None = None
+    ) -> NDArray[np.floating[Any]]:
         """Embed the nodes of another graph with the same features, without training.
 
         Parameters
@@ -183,10 +185,13 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         X, adjacency
             As in `fit`; as many feature columns. A matrix without ``adjacency`` gets the graph of its own
             nearest neighbours.
+        nodes
+            Ids of the nodes to embed, at the cost of their neighbourhood alone; rows are in this order. Default: all.
         """
         check_is_fitted(self)
         graph = self._graph(X, adjacency, reset=False)
-        embedding: NDArray[np.floating[Any]] = self._method.embed(graph).cpu().numpy()
+        rows = None if nodes is None else _positions(graph, nodes)
+        embedding: NDArray[np.floating[Any]] = self._method.embed(graph, nodes=rows).cpu().numpy()
         return embedding
 
     def to_frame(self) -> Any:
@@ -342,3 +347,11 @@ def _nearest(X: Any, n_neighbors: int) -> Any:
 
 def _widths(saved: list[int] | None) -> tuple[int, ...] | None:
     return None if saved is None else tuple(saved)
+
+
+def _positions(graph: Graph, nodes: Sequence[Any]) -> NDArray[np.int64]:
+    place = {node: row for row, node in enumerate(graph.node_ids.tolist())}
+    try:
+        return np.array([place[node] for node in np.asarray(nodes, dtype=object).tolist()], dtype=np.int64)
+    except (KeyError, TypeError) as error:
+        raise InputError(f"nodes must be ids of {graph.name}; it has no {error}.") from None

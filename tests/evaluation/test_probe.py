@@ -8,6 +8,7 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 from sklearn.linear_model import LogisticRegression
 
+from ssge.datasets import random_splits
 from ssge.errors import InputError
 from ssge.evaluation import AdamProbe, LbfgsProbe, Probe, linear_probe, linear_probes
 from ssge.evaluation.probe import adam_path, initial_weights, lbfgs_path
@@ -271,3 +272,12 @@ def test_patience_ends_the_path_of_penalties_and_only_spares_larger_ones() -> No
     hasty = linear_probe(embedding, labels, split, LbfgsProbe(patience=1))
     assert hasty.chosen["C"] <= whole.chosen["C"]
     assert hasty.valid_accuracy <= whole.valid_accuracy
+
+
+def test_values_of_c_that_all_predict_the_largest_class_do_not_end_the_search() -> None:
+    rng = np.random.default_rng(0)
+    labels = np.arange(60) % 3
+    vectors = 3 * np.eye(3, 6)[labels] + 0.3 * rng.normal(size=(60, 6))
+    for split in random_splits(60, 20):
+        if np.unique(labels[split.train]).size == 3:
+            assert linear_probe(vectors, labels, split, LbfgsProbe()).valid_accuracy > 0.8

@@ -111,7 +111,7 @@ def register(app: App, config: Any) -> None:
         done = runs.fit(
             data, method, resolved, out=out, seed=seed, device=device, dtype=dtype,
             checkpoint_every=checkpoint_every, resume=resume, force=force, quiet=quiet,
-            recipe=chosen.name if chosen else None, dataset=graph, reading=options, start=warm_start,
+            recipe=chosen.name if chosen else None, start=warm_start, **_origin(graph, options),
         )  # fmt: skip
         if warm_start:
             _tell_drift(RunFolder(warm_start).read_embedding(), done.embedding)
@@ -212,6 +212,16 @@ def _options(graph: str, reading: Reading, before: Any) -> dict[str, Any]:
     # The earlier node table is another one, and the schema says what became of its columns.
     made = ("nodes", "columns", "ignore", "label", "features", "edge_columns", "missing", "scale")
     return {key: value for key, value in before.reading.items() if key not in made} | given_now
+
+
+def _origin(graph: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return where the graph came from as the record keeps it, with whole paths: it may be read from elsewhere."""
+    from ssge.experiments.sources import is_dataset
+
+    if is_dataset(graph):
+        return {"dataset": graph}
+    nodes = {"nodes": str(Path(options["nodes"]).resolve())} if "nodes" in options else {}
+    return {"dataset": str(Path(graph).resolve()), "reading": options | nodes}
 
 
 def _tell_drift(before: Any, after: Any) -> None:

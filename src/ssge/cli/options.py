@@ -88,7 +88,7 @@ class Reading:
             found["features"] = list(found["features"])
         if "edge_columns" in found:
             pairs = (entry.partition("=") for entry in found["edge_columns"])
-            found["edge_columns"] = {name: how or "mean" for name, _, how in pairs}
+            found["edge_columns"] = [[name, how or "mean"] for name, _, how in pairs]
         return found
 
 

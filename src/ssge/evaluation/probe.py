@@ -41,7 +41,8 @@ class LbfgsProbe(BaseModel):
         solution of the next smaller one.
     patience
         After so many values of C in a row without a better validation accuracy the larger ones, which take longest
-        to solve, are not tried.
+        to solve, are not tried. They are as long as none was better than the smallest: with few training nodes the
+        first ones may all predict the largest class.
     max_iter
         Iterations allowed for each C.
     tolerance
@@ -278,7 +279,7 @@ def _best_on_path(
     path: Candidates, inputs: Matrix, classes: NDArray[np.int64], labels: NDArray[np.int64], patience: int | None
 ) -> tuple[Matrix, list[float], Matrix]:
     """Return each head's best validation accuracy, the first setting that has it, and its weights."""
-    waited = 0
+    waited, improved = 0, False
     setting, weights = next(path)
     best, chosen, kept = _accuracy(weights, inputs, classes, labels), [setting] * len(weights), weights.copy()
     for setting, weights in path:
@@ -286,8 +287,9 @@ def _best_on_path(
         better = np.flatnonzero(accuracy > best)
         for head in better:
             best[head], chosen[head], kept[head] = accuracy[head], setting, weights[head]
+        improved = improved or bool(better.size)
         waited = 0 if better.size else waited + 1
-        if waited == patience:
+        if improved and patience is not None and waited >= patience:
             break
     return best, chosen, kept
 

@@ -168,13 +168,14 @@ def _weights(table: Table, column: Any, name: str) -> NDArray[np.float64]:
     return values
 
 
-def aggregation(edge_columns: Mapping[str, str] | Sequence[str] | str | None) -> tuple[tuple[str, str], ...]:
+def aggregation(edge_columns: Any) -> tuple[tuple[str, str], ...]:
     """Return pairs of an edge column and how to aggregate it; a list of names means their mean."""
     if edge_columns is None:
         return ()
     if isinstance(edge_columns, str):
         edge_columns = [edge_columns]
-    pairs = edge_columns.items() if isinstance(edge_columns, Mapping) else ((name, "mean") for name in edge_columns)
+    entries = edge_columns.items() if isinstance(edge_columns, Mapping) else edge_columns
+    pairs = (entry if isinstance(entry, list | tuple) and len(entry) == 2 else (entry, "mean") for entry in entries)
     result = []
     for name, how in pairs:
         if not isinstance(name, str):

@@ -47,7 +47,7 @@ def read_graph(
     ignore: Sequence[Column] = (),
     label: Column | None = None,
     features: str | Sequence[str] | None = None,
-    edge_columns: Mapping[str, str] | Sequence[str] | None = None,
+    edge_columns: Mapping[str, str] | Sequence[str | tuple[str, str]] | None = None,
     direction: Direction | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
@@ -87,7 +87,8 @@ def read_graph(
         ``"structural"`` for all four. Default: ``"table"``.
     edge_columns
         Columns of the edge table to aggregate over the edges of a node, with ``mean``, ``sum``, ``max`` or ``min``:
-        ``{"distance": "mean"}`` makes the feature ``mean(distance)``. A list of names means their means.
+        ``{"distance": "mean"}`` makes the feature ``mean(distance)``. A list may hold pairs, to aggregate a column in
+        several ways, and names, for their means.
     direction
         ``both`` makes the graph symmetric, ``in`` and ``out`` keep it directed; see `Graph.of`.
     delimiter, header
@@ -323,6 +324,8 @@ def _built(
                 blocks.append(encode(raw, column))
                 names += column.names
         else:
+            if kind == "laplacian" and options.like is not None:
+                log.warning("%s: its Laplacian coordinates are not comparable with those of another graph.", where)
             block, labels = structural_features(graph.edges, graph.weights, graph.num_nodes, [kind])
             blocks.append(block)
             names += labels
