@@ -281,3 +281,21 @@ def test_values_of_c_that_all_predict_the_largest_class_do_not_end_the_search() 
     for split in random_splits(60, 20):
         if np.unique(labels[split.train]).size == 3:
             assert linear_probe(vectors, labels, split, LbfgsProbe()).valid_accuracy > 0.8
+
+
+def test_more_columns_than_training_nodes_give_the_same_classifier() -> None:
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 3, 200)
+    vectors = 0.4 * np.eye(3, 150)[labels] + rng.normal(size=(200, 150)) * 0.2
+    split = Split(np.arange(40), np.arange(40, 120), np.arange(120, 200))
+    probe = LbfgsProbe(grid=(0.25,), tolerance=1e-8)
+    found = linear_probe(vectors, labels, split, probe)
+    wide = (vectors - vectors.mean(axis=0)) / np.sqrt(vectors.var(axis=0).mean())
+    plain = [
+        *lbfgs_path(np.hstack([wide[:40], np.ones((40, 1))]), labels[:40], LbfgsProbe(grid=(0.25,), tolerance=1e-8))
+    ]
+    scores = np.hstack([wide, np.ones((200, 1))]) @ plain[0][1][0].T
+    right = scores.argmax(axis=1) == labels
+    assert found.valid_accuracy == pytest.approx(right[40:120].mean())
+    assert found.accuracy == pytest.approx(right[120:].mean())
+    assert 0.5 < found.accuracy < 1

@@ -143,8 +143,7 @@ def linear_probes(
 
     def rows(index: NDArray[np.int64]) -> Matrix:
         """Make the inputs of the classifier; the column of ones carries the bias."""
-        part = (X[index] - shift) / scale
-        return np.hstack([part, np.ones((part.shape[0], 1), part.dtype)])
+        return _with_ones((X[index] - shift) / scale)
 
     groups = [[i for i, split in enumerate(splits) if id(split) == key] for key in dict.fromkeys(map(id, splits))]
     for members in groups:
@@ -175,6 +174,12 @@ def _scores(
         raise InputError(f"labels must have at least 2 classes in split.train; received {classes.tolist()}.")
     inputs = rows(split.train)
     if isinstance(probe, LbfgsProbe):
+        if inputs.shape[1] - 1 > inputs.shape[0]:  # wide, as raw features are
+            # The penalty knows no directions, so the solution lies in the span of the training rows: coordinates in it
+            # give the same classifier.
+            basis, plain = np.linalg.qr(inputs[:, :-1].T)[0], rows
+            rows = lambda index: _with_ones(plain(index)[:, :-1] @ basis)  # noqa: E731
+            inputs = rows(split.train)
         path, setting = lbfgs_path(inputs, targets, probe), "C"
     else:
         start = initial_weights(classes.size, inputs, seeds)
@@ -188,6 +193,10 @@ def _scores(
         for test, valid, choice in zip(accuracy, valid_accuracy, chosen, strict=True)
     ]
     return found if len(found) == len(seeds) else found * len(seeds)  # L-BFGS: one head serves all seeds
+
+
+def _with_ones(part: Matrix) -> Matrix:
+    return np.hstack([part, np.ones((part.shape[0], 1), part.dtype)])
 
 
 def lbfgs_path(inputs: Matrix, targets: NDArray[np.int64], probe: LbfgsProbe) -> Candidates:
