@@ -27,8 +27,10 @@ lint: $(VENV)/.ready ## Linters and type checker alone
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 
-bench: $(VENV)/.ready ## Start-up time and the like, as measured here; run on a quiet machine
+bench: $(VENV)/.ready ## Start-up, speed and memory against PyTorch Geometric and the floor, scaling; on a quiet machine, with SSGE_DATA
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/scaling.py
 
 results: $(VENV)/.ready ## Run the recipes on the benchmark graphs found in SSGE_DATA and renew the README's table
 	$(BIN)/python benchmarks/results.py

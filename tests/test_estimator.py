@@ -326,3 +326,52 @@ def test_transform_of_some_nodes_takes_their_ids() -> None:
     assert np.allclose(some, model.transform(graph)[[7, 3]], atol=1e-6)
     with pytest.raises(InputError, match="no 'n99'"):
         model.transform(graph, nodes=["n99"])
+    for wrong in (5, "n7"):
+        with pytest.raises(InputError, match=f"nodes must be a sequence of ids of random; received {wrong!r}"):
+            model.transform(graph, nodes=wrong)
+    with pytest.raises(InputError, match="nodes must be ids of random"):
+        model.transform(graph, nodes=[["n7"]])
+    numbered = Graph.of(graph, node_ids=np.arange(40))
+    assert np.array_equal(model.transform(numbered, nodes=["7", 3]), model.transform(numbered, nodes=[7, 3]))
+
+
+def test_a_warm_start_keeps_the_widths_that_followed_the_first_graph() -> None:
+    small_graph, grown = random_graph(n=60, p=40), random_graph(n=400, p=40, m=900)
+    assert SSGE(epochs=0).fit(grown).embedding_.shape[1] > SSGE(epochs=0).fit(small_graph).embedding_.shape[1]
+    model = SSGE(epochs=1, random_state=0, warm_start=True).fit(small_graph)
+    config = model._method.config
+    again = model.fit(grown)._method.config
+    assert (again.widths, again.uniformity_weight) == (config.widths, config.uniformity_weight)
+    assert model.embedding_.shape == (400, config.widths[-1])
+
+
+def read(n: int, plans: str, **options: Any) -> Graph:
+    """Return a ring of n nodes with an age and a plan."""
+    ids = [f"u{i}" for i in range(n)]
+    edges = pa.table({"source": ids, "target": ids[1:] + ids[:1]})
+    nodes = pa.table(
+        {"id": ids, "age": [20.0 + i for i in range(n)], "plan": [plans[i % len(plans)] for i in range(n)]}
+    )
+    return read_graph(edges, nodes, **options)
+
+
+@pytest.mark.parametrize(
+    ("plans", "options"), [("ac", {}), ("ab", {"scale": "standard"}), ("ab", {"columns": ["plan"]})], ids=str
+)
+def test_features_made_in_another_way_are_refused(plans: str, options: dict[str, Any]) -> None:
+    old = {key: value for key, value in options.items() if key == "scale"}
+    model = SSGE(n_components=2, hidden=(), epochs=1, random_state=0, warm_start=True).fit(read(8, "ab", **old))
+    before = model.embedding_.copy()
+    for call in (model.transform, model.fit):
+        with pytest.raises(InputError, match=r"read it with ssge\.read_graph\(\.\.\., like=model\)"):
+            call(read(10, plans, **options))
+    assert np.array_equal(model.embedding_, before)
+    same = read(10, plans, like=model)
+    assert model.transform(same).shape == model.fit(same).embedding_.shape == (10, 2)
+
+
+def test_a_schema_of_an_earlier_estimator_does_not_stay(tmp_path: Path) -> None:
+    SSGE(n_components=2, hidden=(), epochs=1).fit(read(8, "ab")).save(tmp_path)
+    assert (tmp_path / "features.json").exists()
+    small().fit(random_graph()).save(tmp_path)
+    assert not (tmp_path / "features.json").exists() and SSGE.load(tmp_path).schema_ is None

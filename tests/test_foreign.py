@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch_geometric.data import Data, HeteroData
 
 from graphs import ADJACENCY, PATH, WEIGHTS, X, dense
 from ssge.errors import InputError
+from ssge.foreign import take_apart
 from ssge.graph import Graph, GraphInfo
 
 
@@ -319,3 +321,14 @@ def test_errors_name_what_is_wrong_in_one_line(message: str, parts: dict[str, An
     with pytest.raises(InputError, match=message) as caught:
         Graph.of(**parts)
     assert "\n" not in str(caught.value)
+
+
+def test_pyg_size_only_where_it_is_stored() -> None:
+    edges = torch.tensor([[0, 1], [1, 2]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert take_apart(Data(edge_index=edges)).num_nodes is None
+        assert take_apart(Data(edge_index=edges, num_nodes=5)).num_nodes == 5
+        assert take_apart(Data(edge_index=edges, x=torch.eye(4))).num_nodes == 4
+    with pytest.raises(InputError, match=r"one row a node \(5\); received 4"):
+        Graph.of(Data(edge_index=edges, num_nodes=5, x=torch.eye(4)))

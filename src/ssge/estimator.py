@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from numbers import Integral
 from pathlib import Path
@@ -22,7 +22,8 @@ from ssge.errors import InputError
 from ssge.files import atomic
 from ssge.foreign import is_graph
 from ssge.graph import Graph, GraphInfo
-from ssge.io.embeddings import as_table, read_embedding, write_embedding
+from ssge.io.embeddings import as_table, find_ids, read_embedding, write_embedding
+from ssge.io.history import read_history
 from ssge.methods import METHODS, Method
 from ssge.methods.ssge import SSGEConfig
 from ssge.objectives.gaussian import EIGENVALUE_FLOOR
@@ -52,7 +53,8 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         Lambda: weight of the Wasserstein distance to the isotropic Gaussian against alignment of the views; None lets
         it follow the graph.
     epochs
-        Passes over the graph; trained to convergence the objective gives worse embeddings.
+        Passes over the graph; trained to convergence the objective gives worse embeddings. None lets them follow the
+        graph.
     learning_rate, weight_decay
         Of Adam.
     activation, normalisation, eigenvalue_floor, floor_mode
@@ -102,10 +104,10 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         *,
         hidden: Sequence[int] | None = None,
         encoder: Literal["gcn", "mlp"] = "gcn",
-        edge_drop: float = 0.3,
+        edge_drop: float = 0.2,
         feature_mask: float = 0.2,
         uniformity_weight: float | None = None,
-        epochs: int = 40,
+        epochs: int | None = None,
         learning_rate: float = 1e-3,
         weight_decay: float = 1e-5,
         activation: Literal["elu", "relu", "none"] = "elu",
@@ -154,18 +156,20 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         """
         self._config(GraphInfo(2, 0, 1))  # so that a mistake is told before any work
         graph = self._graph(X, adjacency, reset=True).without_labels()
+        if self._warm:
+            self._check_schema(graph)
         config = self._config(graph.info)
         if graph.num_nodes < 2:
             raise InputError(f"X must have at least 2 nodes to learn from; received {graph.num_nodes}.")
         seed = int(check_random_state(self.random_state).randint(2**31))
         method = build("ssge", config, graph.info, seed, getattr(torch, self.dtype), choose_device(self.device))
-        if self.warm_start and hasattr(self, "_method"):
+        if self._warm:
             method.begin_with(self._method)
-        with ProgressBar(self.epochs, f"SSGE on {graph.name}") if self.verbose else nullcontext() as bar:
+        with ProgressBar(method.config.epochs, f"SSGE on {graph.name}") if self.verbose else nullcontext() as bar:
             trained = train(method, graph, seed=seed, observers=[bar] if bar else [])
+        self.embedding_ = method.embed(graph).cpu().numpy()
         self._method = method
         self.history_ = trained.history
-        self.embedding_ = method.embed(graph).cpu().numpy()
         self.node_ids_ = graph.node_ids
         self.schema_ = graph.schema
         return self
@@ -190,6 +194,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         """
         check_is_fitted(self)
         graph = self._graph(X, adjacency, reset=False)
+        self._check_schema(graph)
         rows = None if nodes is None else _positions(graph, nodes)
         embedding: NDArray[np.floating[Any]] = self._method.embed(graph, nodes=rows).cpu().numpy()
         return embedding
@@ -222,10 +227,14 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         folder = Path(path)
         if folder.exists() and not folder.is_dir():
             raise InputError(f"path must be a folder, new or old; {folder} is a file.")
+        if (folder / "record.json").exists():
+            raise InputError(f"{folder} holds a run of the command line (record.json); choose another folder.")
         save_model(folder / "model.safetensors", self._method)
         write_embedding(folder / "embedding.parquet", self.node_ids_, self.embedding_)
         if self.schema_ is not None:
             self.schema_.write(folder / "features.json")
+        else:  # of an estimator saved here before
+            (folder / "features.json").unlink(missing_ok=True)
         seed = self.random_state if isinstance(self.random_state, Integral) else None
         state = {
             "params": self.get_params() | {"hidden": self.hidden and list(self.hidden), "random_state": seed},
@@ -255,7 +264,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         else:
             estimator, names = cls._of_run(facts, device), []
             lines = folder / "history.jsonl"
-            history = [json.loads(line) for line in lines.read_text().splitlines()] if lines.is_file() else []
+            history = read_history(lines) if lines.is_file() else []
         estimator._method = method
         estimator.history_ = history
         estimator.schema_ = FeatureSchema.read(folder / "features.json")
@@ -285,6 +294,20 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         tags.transformer_tags.preserves_dtype = []  # the embedding has the dtype that was asked for
         return tags
 
+    @property
+    def _warm(self) -> bool:
+        return self.warm_start and hasattr(self, "_method")
+
+    def _check_schema(self, graph: Graph) -> None:
+        """Refuse features that were made in another way than those of the last fit, even if they are as many."""
+        mine, theirs = self.schema_, graph.schema
+        if mine is None or theirs is None or (mine.columns, mine.names) == (theirs.columns, theirs.names):
+            return
+        raise InputError(
+            f"The features of {graph.name} were made in another way than those the model has learned from: "
+            "read it with ssge.read_graph(..., like=model)."
+        )
+
     def _config(self, info: GraphInfo) -> dict[str, Any]:
         """Return the settings of the method for a graph of this size, checked, under the names they have there."""
         for name, value in {"n_components": self.n_components, "n_neighbors": self.n_neighbors}.items():
@@ -299,11 +322,11 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         if self.dtype not in ("float32", "float64"):
             raise InputError(f"dtype must be 'float32' or 'float64'; received {self.dtype!r}.")
         config = {key: value for key, value in self.get_params().items() if key in SSGEConfig.model_fields}
-        suited = METHODS["ssge"].suited(info)
-        first, last = suited["widths"]
-        config["widths"] = (*((first,) if hidden is None else hidden), int(self.n_components or last))
-        if self.uniformity_weight is None:
-            config["uniformity_weight"] = suited["uniformity_weight"]
+        suited = self._method.config.model_dump() if self._warm else METHODS["ssge"].suited(info)
+        *before, last = suited["widths"]
+        config["widths"] = (*(before if hidden is None else hidden), int(self.n_components or last))
+        for name in ("uniformity_weight", "epochs"):
+            config[name] = suited[name] if config[name] is None else config[name]
         try:
             SSGEConfig(**config)
         except ValidationError as error:
@@ -350,8 +373,13 @@ def _widths(saved: list[int] | None) -> tuple[int, ...] | None:
 
 
 def _positions(graph: Graph, nodes: Sequence[Any]) -> NDArray[np.int64]:
-    place = {node: row for row, node in enumerate(graph.node_ids.tolist())}
+    if isinstance(nodes, str) or not isinstance(nodes, Iterable):
+        raise InputError(f"nodes must be a sequence of ids of {graph.name}; received {nodes!r}.")
+    asked = nodes if isinstance(nodes, np.ndarray) else list(nodes)
     try:
-        return np.array([place[node] for node in np.asarray(nodes, dtype=object).tolist()], dtype=np.int64)
-    except (KeyError, TypeError) as error:
-        raise InputError(f"nodes must be ids of {graph.name}; it has no {error}.") from None
+        rows = find_ids(graph.node_ids, asked)
+    except TypeError as error:
+        raise InputError(f"nodes must be ids of {graph.name}; {error}.") from None
+    if (rows < 0).any():
+        raise InputError(f"nodes must be ids of {graph.name}; it has no {asked[int(np.argmin(rows))]!r}.")
+    return rows

@@ -85,13 +85,15 @@ def _from_pyg(source: Any, features: Names, weights: str | None) -> Parts:
         return getattr(source, name, None)
 
     found = _features(attribute, features)
-    # Without features Data.num_nodes is a guess, which comes with a warning.
+    # Where it is not stored, Data.num_nodes is a guess, which comes with a warning.
+    held = "num_nodes" in (source if hasattr(source, "keys") else getattr(source, "__dict__", ()))
+    size = source.num_nodes if held else None
     return Parts(
         features=found,
         edges=source.edge_index,
         weights=_weights(attribute, weights),
         labels=_first(attribute, LABEL_NAMES),
-        num_nodes=None if found is None else found.shape[0],
+        num_nodes=int(size) if size is not None else None if found is None else found.shape[0],
     )
 
 

@@ -71,6 +71,12 @@ class FeatureSchema(BaseModel):
         As given to `ssge.read_graph`.
     names
         Of the feature columns.
+    ids
+        What the ids of nodes were, ``integer`` or ``text``; None if they had none, or are of another kind.
+    weighted, weight
+        Whether a column of the edge table held weights, and which; None if the edges came from no table.
+    direction
+        How edges were read, see `ssge.read_graph`; None if they came from a `Graph`, which does not say.
 
     Examples
     --------
@@ -87,6 +93,16 @@ class FeatureSchema(BaseModel):
     missing: Literal["error", "impute"] = "error"
     scale: Literal["none", "standard"] = "none"
     names: tuple[str, ...] = ()
+    ids: Literal["integer", "text"] | None = None
+    weighted: bool | None = None
+    weight: str | None = None
+    direction: Literal["both", "in", "out"] | None = None
+
+    @property
+    def table_columns(self) -> tuple[Column, ...]:
+        """Those of `columns` that a node table must have; none for a feature matrix."""
+        columns = self.columns[: len(self.columns) - len(self.edge_columns)]
+        return tuple(column for column in columns if column.kind != "matrix")
 
     def write(self, path: Path) -> None:
         """Write the schema as JSON, atomically."""

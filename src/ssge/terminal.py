@@ -69,8 +69,9 @@ def print_cells(headings: Sequence[str], lines: Sequence[Sequence[str]], title: 
         table.add_column(heading, justify="right" if right else "left", overflow="fold")
     for line in lines:
         table.add_row(*line)
-    # A pipe has no width: lines must not be folded there.
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    # A pipe has no width: lines must not be folded there. An id is no markup, whatever brackets and colons it has.
+    width = None if sys.stdout.isatty() else 200
+    Console(width=width, markup=False, emoji=False, highlight=False).print(table)
 
 
 def _is_number(text: str) -> bool:

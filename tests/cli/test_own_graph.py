@@ -6,19 +6,17 @@ The guide in docs/own-graph.md is run here too.
 from __future__ import annotations
 
 import json
-import logging
 import pickle
 import re
 import shlex
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from commands import code_of
 
-from ssge.cli import main
 from ssge.evaluation import kmeans_labels
 from ssge.experiments.folder import RunFolder
 from ssge.io.embeddings import Embedding, read_embedding
@@ -39,14 +37,6 @@ class Done(NamedTuple):
 
 
 Command = Callable[..., Done]
-
-
-@pytest.fixture(autouse=True)
-def _global_state() -> Iterator[None]:
-    shown, handlers, level = warnings.showwarning, logging.root.handlers[:], logging.root.level
-    yield
-    warnings.showwarning, logging.root.handlers[:] = shown, handlers
-    logging.root.setLevel(level)
 
 
 def write_tables(folder: Path, n: int, edges: str, nodes: str, seed: int = 0) -> None:
@@ -86,12 +76,6 @@ def here(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     (tmp_path / "run").symlink_to(trained / "run")
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def code_of(*words: str | Path) -> int:
-    with pytest.raises(SystemExit) as end:
-        main([str(word) for word in words])
-    return int(end.value.code or 0)
 
 
 def fit(folder: Path, out: str, *words: str, nodes: str = NODES, epochs: int = 3) -> int:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from commands import code_of as run
 
-from ssge.cli import main
 from ssge.evaluation import kmeans_labels
 from ssge.foreign import ids_of
 from ssge.io.embeddings import Embedding, write_embedding
@@ -34,21 +34,6 @@ def planted() -> Embedding:
 def file(tmp_path: Path) -> Path:
     write_embedding(tmp_path / "e.parquet", *planted())
     return tmp_path / "e.parquet"
-
-
-@pytest.fixture(autouse=True)
-def _global_state() -> Iterator[None]:
-    shown, handlers, level = warnings.showwarning, logging.root.handlers[:], logging.root.level
-    yield
-    warnings.showwarning, logging.root.handlers[:] = shown, handlers
-    logging.root.setLevel(level)
-
-
-def run(*words: str | Path) -> int:
-    """Run a command in this process; return its exit code."""
-    with pytest.raises(SystemExit) as end:
-        main([str(word) for word in words])
-    return int(end.value.code or 0)
 
 
 @pytest.fixture
@@ -153,7 +138,65 @@ def test_columns_of_the_labels(file: Path, tmp_path: Path, ssge: Command, failin
     assert list(json.loads(ssge(*words, "--id", "name", "--label", "topic", "--json"))["predicted"]) == ["0", "1"]
     assert "nam" in failing(*words, "--id", "nam") and "Did you mean 'name'" in failing(*words, "--id", "nam")
     assert "must be two columns" in failing(*words, "--id", "name", "--label", "name")
-    assert "60 of 60 labelled ids are not in the embedding" in failing(*words)
+    assert "60 of 60 labelled ids are not in the embedding" in failing(*words, "--id", "topic")
+
+
+def test_columns_are_found_as_fit_finds_them(
+    file: Path, tmp_path: Path, ssge: Command, failing: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = tmp_path / "labels.csv"
+    rows = [f"{i}, node.{i} , {CLASSES[i % 3]} ,{i % 2}" for i in range(N)]
+    for names in ("rank,Name,labels,even", "rank,name,Class,even"):
+        labels.write_text("\n".join([names, *rows]) + "\n")
+        assert run("classify", file, "--labels", labels, "--json") == 0
+        done = capsys.readouterr()
+        _, name, label, _ = names.split(",")
+        assert f"labels.csv: ids are in column {name!r}, labels in {label!r}." in done.err
+        assert list(json.loads(done.out)["predicted"]) == CLASSES.tolist()
+    labels.write_text("\n".join(["rank,name,kind,even", *rows]) + "\n")
+    assert "label must name the column of the labels" in failing("classify", file, "--labels", labels)
+    assert list(json.loads(ssge("classify", file, "--labels", labels, "--label", "3", "--json"))["predicted"]) == [
+        "0", "1",
+    ]  # fmt: skip
+    labels.write_text("\n".join(["name,kind", *(f"node.{i},{CLASSES[i % 3]}" for i in range(N))]) + "\n")
+    assert list(json.loads(ssge("classify", file, "--labels", labels, "--json"))["predicted"]) == CLASSES.tolist()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_labels_that_are_none(file: Path, tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]) -> None:
+    labels = tmp_path / f"labels.{ending}"
+    none = ["", "NA", "NaN", "nan", "null", "  "]
+    given = [*(CLASSES[i % 3] for i in range(30)), *none]
+    frame = pd.DataFrame({"id": [f"node.{i}" for i in range(len(given))], "label": given})
+    frame.to_csv(labels, index=False) if ending == "csv" else frame.to_parquet(labels)
+    assert run("classify", file, "--labels", labels, "--json") == 0
+    done = capsys.readouterr()
+    assert "6 of 36 rows have no label." in done.err
+    assert json.loads(done.out)["labelled"] == 30 and list(json.loads(done.out)["predicted"]) == CLASSES.tolist()
+
+
+def test_numbers_that_are_missing_are_no_labels(file: Path, tmp_path: Path, ssge: Command) -> None:
+    values = [i % 2 if i < 40 else np.nan for i in range(N)]  # pandas would write null in place of NaN
+    pq.write_table(pa.table({"id": planted()[0], "y": pa.array(values, pa.float64())}), tmp_path / "labels.parquet")
+    found = json.loads(ssge("classify", file, "--labels", tmp_path / "labels.parquet", "--json"))
+    assert found["labelled"] == 40 and len(found["predicted"]) == 2
+
+
+def test_a_second_label_of_a_node_is_named(file: Path, tmp_path: Path, failing: Command) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("id,label\nnode.1,ant\nelsewhere,ant\nnode.2,bee\nelsewhere,ant\nnode.1 ,ant\n")
+    line = failing("classify", file, "--labels", labels)
+    assert line == f"ssge: {labels}, line 6: the id 'node.1' has a label already, {labels}, line 2."
+    labels.write_text("id,label\nnode.1,ant\n,bee\n")
+    assert "line 3, column 'id': the id is missing" in failing("classify", file, "--labels", labels)
+
+
+def test_ids_are_printed_as_they_are(tmp_path: Path, ssge: Command) -> None:
+    ids = ids_of(["[/n1]", "[n2]", "[bold]x", "a:star:b", "plain"])
+    write_embedding(tmp_path / "e.parquet", ids, np.random.default_rng(0).normal(size=(5, 3)))
+    for words in (("neighbors", "[/n1]", "-k", "4"), ("cluster", "-k", "1"), ("outliers",)):
+        text = ssge(words[0], tmp_path / "e.parquet", *words[1:])
+        assert all(name in text for name in ids.tolist()), text
 
 
 def test_outliers(file: Path, tmp_path: Path, ssge: Command) -> None:
@@ -182,8 +225,10 @@ def test_mistakes_are_one_line(file: Path, tmp_path: Path, failing: Command) -> 
         "there.csv exists": ["outliers", file, "--out", tmp_path / "there.csv"],
         "Unknown ending of a table '.txt'": ["cluster", file, "-k", "2", "--out", tmp_path / "c.txt"],
         "number of clusters must be 1..60": ["cluster", file, "-k", "0"],
-        "No such file": ["cluster", tmp_path / "missing.parquet", "-k", "2"],
+        f"No such run or file: {tmp_path / 'missing.parquet'}.": ["cluster", tmp_path / "missing.parquet", "-k", "2"],
+        "No such run or file: nosuch.": ["neighbors", "nosuch", "1"],
         "k must be 1 or more": ["outliers", file, "-k", "0"],
+        "neighbors must be 1 or more; received 0": ["outliers", file, "--neighbors", "0"],
     }.items():
         assert message in failing(*words)
     assert (tmp_path / "there.csv").read_text() == "mine"

@@ -108,6 +108,9 @@ def test_paths_and_objects(tmp_path: Path) -> None:
         ("id,v\na,1\nb,inf\n", r"n.csv, line 3, column 'v': a value is infinite"),
         ("id,v\na,1\nb,1e39\n", r"n.csv, line 3, column 'v': a value is infinite in float32"),
         ("id,v\na,1\nb,2\nc,x\n", r"n.csv, line 4, column 'v': most values are numbers, but not 'x'"),
+        ("id;v\na;1,5\nb;2,5\nc;3\n", r"n.csv, line 2, column 'v': numbers need a point, not a comma as in '1,5'"),
+        ("id,v\na,12\nb,7\nc,008\n", r"n.csv, line 4, column 'v': most values are numbers, but not '008'"),
+        ("id,v\n1,5\n2,6\n1,7\n", r"n.csv, line 4, column 'id': the id 1 occurs more than once"),
         ("id,v\na,p\nb,q\nc,r\n", r"column 'v' is text: 3 different values.*columns=\['v', ...\].*ignore=\['v'\]"),
         ("id,v\na,2020-01-01\nb,2020-01-02\n", r"column 'v' holds dates or times.*ignore=\['v'\]"),
         ("id,v\na,\nb,\n", r"n.csv, line 2, column 'v': (the value is missing|no row has a value)"),
@@ -117,7 +120,7 @@ def test_paths_and_objects(tmp_path: Path) -> None:
 )
 def test_node_tables(tmp_path: Path, nodes: str, message: str) -> None:
     edges = tmp_path / "e.csv"
-    edges.write_text("source,target\na,b\n")
+    edges.write_text("source,target\na,b\n" if "\na" in nodes else "source,target\n1,2\n")
     path = tmp_path / "n.csv"
     path.write_text(nodes)
     refused(message, edges, path)
@@ -246,3 +249,19 @@ def test_graphml_with_entities(tmp_path: Path) -> None:
     refused(r"g.gml is damaged or no GML", tmp_path / "g.gml")
     (tmp_path / "g.gml").write_text("graph [ node [ id 1 ] ]")
     refused(r"g.gml has no edges", tmp_path / "g.gml")
+
+
+def test_json(tmp_path: Path) -> None:
+    path = tmp_path / "g.json"
+    for content in ('{"nodes": [], "links": []}', '\n[{"source": 1, "target": 2}]'):
+        path.write_text(content)
+        refused(r"g.json is JSON, which is not read; .*to_csv.*node_link_graph", path)
+    path.write_text("source,target\n1,2\n")
+    assert ssge.read_graph(path, features="degree").node_ids.tolist() == [1, 2]
+
+
+def test_columns_that_were_asked_for_with_decimal_commas(tmp_path: Path) -> None:
+    edges, path = tmp_path / "e.csv", tmp_path / "n.csv"
+    edges.write_text("source,target\na,b\n")
+    path.write_text("id;v\na;1,5\nb;2\n")
+    refused(r"n.csv, line 2, column 'v': numbers need a point, not a comma as in '1,5'", edges, path, columns=["v"])

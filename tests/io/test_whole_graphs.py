@@ -196,3 +196,45 @@ def test_real_npz(data_root: Path) -> None:
 def test_real_ogb_folder(data_root: Path) -> None:
     graph = ssge.read_graph(data_root / "ogbn_arxiv", features="degree", direction="in")
     assert (graph.num_nodes, graph.num_edges, graph.num_classes) == (169_343, 1_166_243, 40)
+
+
+@pytest.mark.parametrize("file", [False, True])
+def test_attributes_named_like_the_ends_are_not_lost_in_silence(
+    tmp_path: Path, file: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    graph: Any = network()
+    nx.set_node_attributes(graph, {"p": 7, "q": 8, "r": 9, "s": 10}, "id")
+    nx.set_edge_attributes(graph, "phone book", "source")
+    if file:
+        nx.write_graphml(graph, tmp_path / "g.graphml")
+        graph = tmp_path / "g.graphml"
+    ssge.read_graph(graph)
+    assert "node attribute 'id' is left out" in caplog.text
+    assert "edge attribute 'source' is left out" in caplog.text
+
+
+@pytest.mark.parametrize("form", ["object", "file", "dict"])
+def test_isolated_nodes_of_pyg_data_without_features(tmp_path: Path, form: str) -> None:
+    data: Any = Data(edge_index=torch.tensor(PATH), num_nodes=9)
+    if form != "object":
+        torch.save(data if form == "file" else data.to_dict(), tmp_path / "d.pt")
+    graph = ssge.read_graph(data if form == "object" else tmp_path / "d.pt", features="degree")
+    assert graph.num_nodes == 9
+
+
+@pytest.mark.parametrize("direction", ["both", "in", "out"])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_degrees_are_those_of_the_table(direction: Any, symmetric: bool) -> None:
+    ends = {"source": ["a", "a", "b"], "target": ["b", "c", "c"]}
+    if symmetric:
+        ends = {"source": ends["source"] + ends["target"], "target": ends["target"] + ends["source"]}
+    graph = ssge.read_graph(pa.table(ends), features="degree", direction=direction)
+    assert graph.schema is not None
+    if direction == "both":
+        assert graph.schema.names == ("degree",)
+        return
+    assert graph.schema.names == ("in_degree", "out_degree")
+    expected = [[ends["target"].count(node), ends["source"].count(node)] for node in "abc"]
+    np.testing.assert_allclose(graph.features, np.log1p(expected), rtol=1e-6)
+    undirected = ssge.read_graph(nx.path_graph(3), features="degree", direction=direction)
+    assert undirected.schema is not None and undirected.schema.names == ("degree",)

@@ -17,18 +17,18 @@ from ssge.methods import METHODS
 @pytest.mark.parametrize(
     ("nodes", "features", "width", "weight"),
     [
-        (2708, 1433, 512, 0.192),  # Cora
+        (2708, 1433, 512, 0.279),  # Cora
         (1797, 64, 64, 3.0),  # digits: as wide as its features
         (34, 34, 8, 3.0),  # karate: a quarter of its nodes
-        (169_343, 128, 128, 2.148),  # ArXiv
-        (18_333, 6_805, 512, 0.04),  # CoauthorCS
+        (169_343, 128, 128, 3.0),  # ArXiv
+        (18_333, 6_805, 512, 0.059),  # CoauthorCS
         (10**6, 10**5, 512, 0.03),
         (3, 1, 2, 3.0),
     ],
 )
 def test_width_and_weight_follow_the_graph(nodes: int, features: int, width: int, weight: float) -> None:
     settings = METHODS["ssge"].suited(GraphInfo(nodes, 10 * nodes, features))
-    assert settings == {"widths": (width, width), "uniformity_weight": weight}
+    assert settings == {"widths": (width, width), "uniformity_weight": weight, "epochs": 40}
 
 
 def test_command_and_estimator_take_the_same_settings(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ import torch
 
 from graphs import random_graph
 from ssge.nn.encoders import ENCODERS, GCN, MLP
-from ssge.views import DropEdges, View
+from ssge.objectives.gaussian import gaussian
+from ssge.views import DropEdges, MaskFeatures, View
 
 
 def generator() -> torch.Generator:
@@ -78,3 +79,35 @@ def test_initial_weights_come_from_the_generator(kind: str) -> None:
     second = encoder(kind)
     for a, b in zip(first.parameters(), second.parameters(), strict=True):
         assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("kind", ["gcn", "mlp"])
+@pytest.mark.parametrize("activation", ["elu", "relu", "none"])
+@pytest.mark.parametrize("widths", [(12, 5), (12, 8, 8), (12, 8, 5), (12, 5, 8, 8), (12, 8, 5, 5)])
+def test_factored_encoder_gives_the_loss_and_gradients_of_plain_layers(
+    kind: str, activation: str, widths: tuple[int, ...]
+) -> None:
+    """The whole fast path, in place and folded, against the formula of the layers and plain autograd."""
+    model = ENCODERS[kind](widths, activation, generator()).double()
+    apply = {"elu": torch.nn.functional.elu, "relu": torch.nn.functional.relu, "none": lambda x: x}[activation]
+    one, two = (MaskFeatures(0.3)(DropEdges(0.4)(view(), draw), draw) for draw in [generator()] * 2)
+
+    def plain(v: View) -> torch.Tensor:
+        assert isinstance(v.features.matrix, torch.Tensor)
+        h = v.features.matrix * v.features.kept
+        matrix = v.adjacency.matrix.forward.to_dense() if kind == "gcn" else torch.eye(len(h)).double()
+        for number, layer in enumerate(model.layers):
+            h = matrix @ (h @ layer.weight)
+            if layer is not model.layers[-1]:
+                h = h + layer.bias
+                h = apply(model.norms[number](h) if isinstance(model, MLP) else h)
+        return h
+
+    (u1, weight), (u2, _) = model.factors(one), model.factors(two)
+    assert (weight is not None) == (len(widths) > 2 and widths[-2] <= widths[-1])
+    losses = gaussian(u1, u2, 0.5, weight=weight), gaussian(plain(one), plain(two), 0.5)
+    torch.testing.assert_close(losses[0].total, losses[1].total, rtol=0, atol=1e-10)
+    parameters = list(model.parameters())
+    for a, b in zip(*(torch.autograd.grad(loss.total, parameters) for loss in losses), strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
+    torch.testing.assert_close(model(one), plain(one))

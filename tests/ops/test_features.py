@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
 
+from ssge.ops.adjacency import Adjacency
 from ssge.ops.features import Features
 
 
@@ -55,3 +58,32 @@ def test_blocks_are_rows_of_the_product(kind: str) -> None:
     weight = torch.randn(6, 4, dtype=torch.float64)
     parts = [x.block(i, min(i + 4, 9), weight) for i in range(0, 9, 4)]
     torch.testing.assert_close(torch.cat(parts), x @ weight)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("width", [1, 4])  # wider and narrower than half the kept columns: both orders
+def test_convolution_is_the_product_of_all_three_in_either_order(
+    kind: str, mask: list[bool] | None, width: int
+) -> None:
+    edges = np.random.default_rng(1).integers(9, size=(2, 20))
+    adjacency = Adjacency.of(edges, 9, dtype=torch.float64)
+    x, expected = features(kind), torch.from_numpy(matrix())
+    if mask is not None:
+        x, expected = x.mask(torch.tensor(mask)), expected * torch.tensor(mask)
+    weight = torch.randn(6, width, dtype=torch.float64, requires_grad=True)
+    found, plain = x.convolved(adjacency, weight), adjacency.matrix.forward.to_dense() @ expected @ weight
+    torch.testing.assert_close(found, plain, rtol=0, atol=1e-10)
+    gradient = torch.randn_like(plain)
+    for a, b in zip(*(torch.autograd.grad(z, weight, gradient) for z in (found, plain)), strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
+
+
+def test_read_only_features_are_shared_and_stay_as_they_are() -> None:
+    x = matrix()
+    x.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        shared = Features.of(x, dtype=torch.float64)
+    assert isinstance(shared.matrix, torch.Tensor)
+    assert shared.matrix.data_ptr() == x.ctypes.data

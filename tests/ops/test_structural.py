@@ -145,7 +145,12 @@ def test_degrees_of_a_directed_graph() -> None:
     matrix, names = structural_features(edges, weights, 4, ["degree"])
     assert names == ["in_degree", "out_degree"]
     np.testing.assert_allclose(matrix, np.log1p([[4, 1], [3, 4], [0, 2], [0, 0]]), rtol=1e-6)
+    turned, names = structural_features(edges[::-1], weights, 4, ["degree"], "out")
+    assert names == ["in_degree", "out_degree"]
+    np.testing.assert_array_equal(turned, matrix)
     both = Graph.of(edges=edges, features=np.eye(4), weights=weights)
+    assert structural_features(both.edges, both.weights, 4, ["degree"], "in")[1] == names
+    assert structural_features(both.edges, both.weights, 4, ["degree"], "both")[1] == ["degree"]
     np.testing.assert_array_equal(
         structural_features(edges, weights, 4, KINDS[1:])[0],
         structural_features(both.edges, both.weights, 4, KINDS[1:])[0],

@@ -12,13 +12,13 @@ from typing import Any
 from cyclopts import App
 
 from ssge import __version__
-from ssge.cli import judge, learn, look, use
+from ssge.cli import estimate, judge, learn, look, use
 from ssge.cli.options import examples
 from ssge.terminal import explained, one_line_warning
 
 
 def application(config: Any) -> App:
-    """Build the command line; ``config`` is the configuration class whose fields become flags of fit and run."""
+    """Build the command line; ``config`` is the class whose fields become flags of fit, estimate and run."""
     app = App(
         name="ssge",
         help="Node embeddings of attributed graphs without labels.",
@@ -27,6 +27,7 @@ def application(config: Any) -> App:
         help_format="plaintext",
     )
     learn.register(app, config)
+    estimate.register(app, config)
     judge.register(app, config)
     use.register(app)
     look.register(app)
@@ -57,9 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _config_class(words: list[str]) -> Any:
     """Return the configuration whose fields are flags: the chosen method's, read ahead of the parsing proper.
 
-    Only fit and run have such flags, and only they pay for the import of the methods.
+    Only fit, estimate and run have such flags, and only they pay for the import of the methods.
     """
-    if not words or words[0] not in ("fit", "run"):
+    if not words or words[0] not in ("fit", "run", "estimate"):
         return type(None)
     from ssge.methods import METHODS
 

@@ -45,13 +45,14 @@ def register(app: App, config: Any) -> None:
         from ssge.experiments.compare import score
         from ssge.experiments.folder import RunFolder
         from ssge.experiments.protocols import PROTOCOLS
-        from ssge.experiments.sources import open_graph
+        from ssge.experiments.sources import made_like, open_graph
         from ssge.experiments.tables import row
 
         chosen = PROTOCOLS[protocol]
         folder = RunFolder(run)
         record = folder.read_record()
-        graph = open_graph(record.dataset, record.reading)
+        schema = folder.read_schema()
+        graph = open_graph(record.dataset, made_like(schema, record.reading), schema)
         record = score(folder, graph, chosen, force)
         write_card(folder, record, graph, folder.read_embedding())
         scores = record.scores[chosen.name]

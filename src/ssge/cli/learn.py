@@ -32,7 +32,7 @@ def register(app: App, config: Any) -> None:
         /,
         *,
         out: Path,
-        method: str = "ssge",
+        method: str | None = None,
         recipe: str | None = None,
         warm_start: Path | None = None,
         config_file: Annotated[Path | None, Parameter(name="--config")] = None,
@@ -62,11 +62,12 @@ def register(app: App, config: Any) -> None:
         out
             Folder of the run; it must not hold another one.
         method
-            Name of the method (ssge ls methods).
+            Name of the method (ssge ls methods); default: that of the run to start from or of the recipe, else ssge.
         recipe
             Take the settings of a recipe (ssge ls recipes).
         warm_start
-            Begin with the weights, settings and feature columns of another run, as for a graph that has grown.
+            Begin with the weights, settings and feature columns of another run, as for a graph that has grown; a
+            label column is taken over if all nodes have one.
         config_file
             Take settings from a TOML file, such as the config.toml of another run.
         seed
@@ -90,17 +91,26 @@ def register(app: App, config: Any) -> None:
         """
         be_quiet(quiet)
         use_threads(threads)
+        from ssge.errors import InputError
         from ssge.experiments import run as runs
         from ssge.experiments.folder import RunFolder
         from ssge.experiments.recipes import load_recipe
         from ssge.experiments.sources import open_graph
+        from ssge.methods import METHODS
 
+        if warm_start and out.resolve() == warm_start.resolve():
+            raise InputError(f"--out must be another folder than --warm-start; received {out} for both.")
         chosen = load_recipe(recipe) if recipe else None
         before = RunFolder(warm_start).read_record() if warm_start else None
         schema = RunFolder(warm_start).read_schema() if warm_start else None
-        options = _options(graph, reading, before)
+        settled = before.method if before else chosen.method if chosen else None
+        if method is not None and settled not in (None, METHODS.canonical(method)):
+            raise InputError(f"--method must be {settled}, that of {warm_start or recipe}; received {method}.")
+        method = settled or method or "ssge"
+        options = _options(graph, reading, before, schema)
+        if before:
+            options = _with_label(options, before.reading.get("label"))
         data = open_graph(graph, options, schema)
-        method = before.method if before else chosen.method if chosen else method
         resolved = runs.resolve_config(
             method,
             before.config if before else chosen.config if chosen else runs.suited(method, data),
@@ -158,7 +168,8 @@ def register(app: App, config: Any) -> None:
             File to write: .parquet or .csv (id, e000...), .npy (ids beside it), or word2vec text (.txt, .vec, .emb).
         only
             new: embed only the nodes that the run has not seen. The tables must hold these and their neighbourhood,
-            as many hops as the encoder has layers; whatever else they hold plays no part but for degrees.
+            one step more than the encoder has layers, since the degrees of the outermost nodes count; and all edges
+            that structural or aggregated features of these nodes come from. Whatever else they hold plays no part.
         force
             Replace the file if it exists.
         device
@@ -177,20 +188,21 @@ def register(app: App, config: Any) -> None:
         from ssge.errors import InputError
         from ssge.experiments.folder import RunFolder
         from ssge.experiments.sources import open_graph
-        from ssge.io.embeddings import Embedding, write_embedding
+        from ssge.io.embeddings import Embedding, check_embedding_target, write_embedding
         from ssge.training.device import choose_device
 
-        if out.exists() and not force:
-            raise InputError(f"{out} exists; choose another file, or --force to replace it.")
+        check_embedding_target(out, force)
         folder = RunFolder(run)
         record, known = folder.read_record(), folder.read_embedding()
         model = folder.read_model(str(choose_device(device)))
-        data = open_graph(graph, _options(graph, reading, record), folder.read_schema())
+        schema = folder.read_schema()
+        data = open_graph(graph, _options(graph, reading, record, schema), schema)
         nodes = None
         if only:
-            nodes = np.flatnonzero(~np.isin(data.node_ids, known.node_ids))
+            nodes = np.flatnonzero(known.find(data.node_ids) < 0)
             if not nodes.size:
                 raise InputError(f"--only new: the run in {run} has seen all {data.num_nodes:,} nodes of {graph}.")
+            log.info("%s nodes are new, %s were known.", f"{nodes.size:,}", f"{data.num_nodes - nodes.size:,}")
         vectors = model.embed(data, nodes=nodes).cpu().numpy()
         found = Embedding(data.node_ids if nodes is None else data.node_ids[nodes], vectors)
         write_embedding(out, *found)
@@ -202,16 +214,31 @@ def register(app: App, config: Any) -> None:
             print(f"{vectors.shape[0]:,} nodes x {vectors.shape[1]} columns: {out}")
 
 
-def _options(graph: str, reading: Reading, before: Any) -> dict[str, Any]:
-    """Return how to read a graph: as that of an earlier run was read, but for what is given now."""
-    from ssge.experiments.sources import is_dataset
+def _options(graph: str, reading: Reading, before: Any, schema: Any) -> dict[str, Any]:
+    """Return how to read a graph: as that of an earlier run was read, but for what is given now.
+
+    The earlier node table is another one, and its label may not be in this one.
+    """
+    from ssge.experiments.sources import is_dataset, made_like
 
     given_now = reading.given()
     if before is None or is_dataset(graph):
         return given_now
-    # The earlier node table is another one, and the schema says what became of its columns.
-    made = ("nodes", "columns", "ignore", "label", "features", "edge_columns", "missing", "scale")
-    return {key: value for key, value in before.reading.items() if key not in made} | given_now
+    inherited = made_like(schema, before.reading)
+    return {key: value for key, value in inherited.items() if key not in ("nodes", "label")} | given_now
+
+
+def _with_label(options: dict[str, Any], label: str | None) -> dict[str, Any]:
+    """Add the label of an earlier run to the options, where the node table has it for each node."""
+    from ssge.io.labels import has_labels
+
+    if label is None or "label" in options:
+        return options
+    text = {key: options[key] for key in ("delimiter", "header", "limit") if key in options}
+    if "nodes" in options and has_labels(options["nodes"], label, **text):
+        return options | {"label": label}
+    log.info("The label %r is left out: the node table does not have it for each node.", label)
+    return options
 
 
 def _origin(graph: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -76,25 +76,15 @@ class Reading:
     def given(self) -> dict[str, Any]:
         """Return the options that were given, as `ssge.read_graph` takes them and as JSON can keep them."""
         found = {key: value for key, value in asdict(self).items() if value is not None}
-        for key in ("source", "target", "weight", "id", "label"):
+        for key in ("columns", "ignore", "features"):
             if key in found:
-                found[key] = _column(found[key])
-        for key in ("columns", "ignore"):
-            if key in found:
-                found[key] = [_column(entry) for entry in found[key]]
+                found[key] = list(found[key])
         if "nodes" in found:
             found["nodes"] = str(found["nodes"])
-        if "features" in found:
-            found["features"] = list(found["features"])
         if "edge_columns" in found:
             pairs = (entry.partition("=") for entry in found["edge_columns"])
             found["edge_columns"] = [[name, how or "mean"] for name, _, how in pairs]
         return found
-
-
-def _column(text: str) -> str | int:
-    """Return a position if that is what was typed, else a name."""
-    return int(text) if text.isdecimal() else text
 
 
 AS_FOUND = Reading()

@@ -195,11 +195,11 @@ def register(app: App) -> None:
         run
             Folder of a run, or a file with an embedding.
         labels
-            CSV or Parquet file with the labels of some nodes; an empty label is none.
+            CSV, TSV or Parquet file with the labels of some nodes; an empty one, NA, NaN and null are none.
         id_column
-            Column of the node ids; default: id, node or node_id, else the first.
+            Column of the node ids; default: one named id, node, node_id or name, else the first.
         label_column
-            Column of the labels; default: label, class or y, else the first other column.
+            Column of the labels; default: one named y, label, labels or class, else the only other one.
         folds
             Of the cross-validation.
         seed
@@ -216,12 +216,13 @@ def register(app: App) -> None:
         be_quiet(quiet)
         import numpy as np
 
+        from ssge.io.labels import read_labels
         from ssge.io.results import check_target, write_results
         from ssge.tasks.classify import classify as predict
 
         check_target(out, force)
         embedding = _embedding(run)
-        rows, given = _labels(labels, id_column, label_column, embedding)
+        rows, given = read_labels(labels, embedding, id_column, label_column)
         found = predict(embedding.vectors, rows, given, folds, seed)
         classes = [str(name) for name in found.classes]
         if out is not None:
@@ -309,8 +310,11 @@ def register(app: App) -> None:
 
 def _embedding(run: Path) -> Any:
     """Read the embedding of a run's folder, or of a file."""
+    from ssge.errors import InputError
     from ssge.io.embeddings import read_embedding
 
+    if not run.exists():
+        raise InputError(f"No such run or file: {run}.")
     if run.is_dir():
         from ssge.experiments.folder import RunFolder
 
@@ -325,32 +329,3 @@ def _tell(path: Path, rows: int, json: bool) -> None:
         log.info(line)
     else:
         print(line)
-
-
-def _labels(path: Path, id_column: str | None, label_column: str | None, embedding: Any) -> tuple[Any, list[Any]]:
-    """Return the rows of the labelled nodes and their labels, in the order of the file."""
-    from ssge.errors import InputError
-    from ssge.io.tables import named, open_table, position
-
-    id_names, label_names = ("id", "node", "node_id"), ("label", "class", "y")
-    known = [name.casefold() for name in (id_column, label_column, *id_names, *label_names) if name]
-    table = open_table(path, "labels", known=known, doubt=True)
-    if len(table.names) < 2:
-        raise InputError(f"{path} must have a column of ids and one of labels; received {', '.join(table.names)}.")
-    ids = position(table, id_column, "--id") if id_column else named(table, id_names) or 0
-    label = position(table, label_column, "--label") if label_column else named(table, label_names)
-    if label is None:
-        label = 1 if ids == 0 else 0
-    if ids == label:
-        raise InputError(f"--id and --label must be two columns; received {table.names[ids]!r} for both.")
-    columns = table.read([ids, label], text=[ids, label])
-    names, given = (column.to_pylist() for column in columns.columns)
-    pairs = [(name, value) for name, value in zip(names, given, strict=True) if value not in (None, "")]
-    rows = embedding.find([name for name, _ in pairs])
-    if unknown := int((rows < 0).sum()):
-        first = next(name for (name, _), row in zip(pairs, rows, strict=True) if row < 0)
-        text = f"{unknown:,} of {len(pairs):,} labelled ids are not in the embedding, such as {first!r}"
-        if unknown == len(pairs):
-            raise InputError(f"{path}: {text}.")
-        log.warning("%s: %s.", path, text)
-    return rows[rows >= 0], [value for (_, value), row in zip(pairs, rows, strict=True) if row >= 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 
 import numpy as np
@@ -59,7 +60,7 @@ def card(record: RunRecord, graph: Graph, embedding: Embedding) -> str:
         _section("Training", training),
         _section("Diagnostics, label-free", diagnostics),
         _scores(record),
-        _USE.format(source=record.dataset, columns=f"e000 ... e{d - 1:03d}"),
+        _USE.format(source=_source(record), columns=f"e000 ... e{d - 1:03d}"),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -82,6 +83,12 @@ model.to_frame()                        # a table: id, {columns}
 The vectors are in `embedding.parquet`, joined to other tables by `id`. They hold nothing of any label, but those of
 nodes that are compared in a test were learned in one graph: for an honest test on nodes to come, embed these later with
 `ssge embed ... --only new`."""
+
+
+def _source(record: RunRecord) -> str:
+    """Return the graph as it is given to a command."""
+    words = [record.dataset, *(["--nodes", record.reading["nodes"]] if "nodes" in record.reading else [])]
+    return shlex.join(words)
 
 
 def _features(graph: Graph) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssge.errors import InputError
 from ssge.io.embeddings import Embedding, read_embedding
+from ssge.io.history import read_history
 from ssge.records import RunRecord
 
 if TYPE_CHECKING:
@@ -63,9 +63,22 @@ class RunFolder:
         """State of a training that is not finished; gone when it is."""
         return self.path / "checkpoint.safetensors"
 
+    @property
+    def estimator(self) -> Path:
+        """What `ssge.SSGE.save` writes beside model and embedding; no file of a run."""
+        return self.path / "estimator.json"
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether there is a run that can be resumed."""
+        return self.config.exists() and not self.record.exists() and not self.estimator.exists()
+
     def claim(self, force: bool, resume: bool) -> None:
-        """Make sure that nothing of another run is lost."""
-        files = [self.record, self.history, self.config, self.model, self.embedding, self.schema, self.checkpoint]
+        """Make sure that nothing of another run, nor of an estimator, is lost."""
+        files = [
+            self.record, self.estimator, self.history, self.config, self.model, self.embedding, self.schema,
+            self.checkpoint, self.card,
+        ]  # fmt: skip
         found = [file for file in files if file.exists()]
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path} is not a folder.")
@@ -74,9 +87,10 @@ class RunFolder:
                 file.unlink()
         elif resume and self.record.exists():
             raise InputError(f"The run in {self.path} is complete; nothing to resume.")
-        elif found and not resume:
+        elif found and not (resume and self.unfinished):
+            go_on = " or --resume it," if self.unfinished else ""
             raise InputError(
-                f"{self.path} holds another run ({found[0].name}); choose another folder, or --resume it, "
+                f"{self.path} holds another run ({found[0].name}); choose another folder,{go_on} "
                 "or --force to replace it."
             )
         self.path.mkdir(parents=True, exist_ok=True)
@@ -85,17 +99,21 @@ class RunFolder:
         """Read the record of a complete run."""
         if not self.path.is_dir():
             raise InputError(f"No such run: {self.path}.")
-        if not self.record.exists() and self.checkpoint.exists():
-            raise InputError(f"The run in {self.path} is not finished; go on with ssge fit ... --resume.")
+        self._refuse_unfinished()
         return RunRecord.read(self.record)
 
     def read_embedding(self) -> Embedding:
         """Read ids and vectors."""
+        self._refuse_unfinished()
         return read_embedding(self.embedding)
+
+    def _refuse_unfinished(self) -> None:
+        if self.unfinished:
+            raise InputError(f"The run in {self.path} is not finished; go on with ssge fit ... --resume.")
 
     def read_history(self) -> list[Epoch]:
         """Read the history."""
-        return [json.loads(line) for line in self.history.read_text().splitlines()]
+        return read_history(self.history)
 
     def read_schema(self) -> FeatureSchema | None:
         """Read how the feature columns were made; None for a dataset, whose features need no such thing."""

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from ssge.errors import InputError, InterruptedRun, UnknownNameError
 from ssge.experiments.card import write_card
+from ssge.experiments.estimate import check_memory
 from ssge.experiments.folder import RunFolder
 from ssge.experiments.recipes import read_toml, write_toml
 from ssge.files import atomic
@@ -96,7 +97,10 @@ def fit(
     if not 0 <= seed < 2**63:
         raise InputError(f"seed must be 0..2^63-1; received {seed}.")
     config = config or resolve_config(method)
-    built = build(method, config.model_dump(), graph.info, seed, getattr(torch, dtype), choose_device(device))
+    place = choose_device(device)
+    if place.type == "cpu":
+        check_memory(graph, config, dtype)
+    built = build(method, config.model_dump(), graph.info, seed, getattr(torch, dtype), place)
     if start is not None:
         built.begin_with(RunFolder(start).read_model())
     folder = None if out is None else RunFolder(out)

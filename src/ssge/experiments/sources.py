@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from ssge.graph import Graph
 from ssge.io.reading import read_graph
 from ssge.schema import FeatureSchema
 
-log = logging.getLogger(__name__)
+_DECIDED = ("columns", "ignore", "features", "edge_columns", "missing", "scale")
 
 
 def open_graph(source: str, reading: dict[str, Any] | None = None, like: FeatureSchema | None = None) -> Graph:
@@ -36,6 +35,11 @@ def open_graph(source: str, reading: dict[str, Any] | None = None, like: Feature
     if not path.exists() and not path.suffix and path.name == source:  # more likely a name mistyped than a file
         return load(source)
     return read_graph(path, like=like, **(reading or {}))
+
+
+def made_like(schema: FeatureSchema | None, reading: dict[str, Any]) -> dict[str, Any]:
+    """Return options of `ssge.read_graph` without those that a schema has decided, for use beside it."""
+    return {key: value for key, value in reading.items() if schema is None or key not in _DECIDED}
 
 
 def is_dataset(source: str) -> bool:

@@ -17,6 +17,8 @@ MOST_LEVELS = 50
 MOST_NAMED_LEVELS = 10_000
 
 _NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+_COMMA = r"^\s*[-+]?[0-9]+,[0-9]+\s*$"
+_CODE = r"^\s*0[0-9]+\s*$"
 
 
 class Raw(NamedTuple):
@@ -93,7 +95,18 @@ def raw_column(table: Table, name: str, column: Any, *, named: bool = False, kin
     if kind is None and not (is_number(form) or types.is_boolean(form)):
         _refuse(table, name, f"is of type {form}, which is no feature")
     kind = kind or ("boolean" if types.is_boolean(form) else "number")
-    return Raw(name, kind, numbers(table, column, name)[:, None], place=table.place)
+    values = numbers(table, column, name)
+    if kind == "boolean" and (other := ~np.isnan(values) & (values != 0) & (values != 1)).any():
+        row = int(np.argmax(other))
+        raise InputError(f"{table.place(row)}, column {name!r}: a boolean, 0 or 1, expected, {values[row]:g} found.")
+    return Raw(name, kind, values[:, None], place=table.place)
+
+
+def has_codes(column: Any) -> bool:
+    """Say whether some of a column of text are digits behind a zero, as in postal codes: no numbers."""
+    import pyarrow.compute as pc
+
+    return bool(pc.any(pc.match_substring_regex(column, _CODE)).as_py())
 
 
 def _refuse(table: Table, name: str, why: str) -> NoReturn:
@@ -115,8 +128,8 @@ def _category(table: Table, name: str, column: Any, explicit: bool, fixed: bool)
     found: list[str] = encoded.dictionary.to_pylist()
     known = len(column) - column.null_count
     if not fixed:
-        if table.free and not explicit:
-            _refuse_typos(table, name, column, known)
+        if table.free:
+            _refuse_typos(table, name, column, known, explicit)
         most = MOST_NAMED_LEVELS if explicit else min(MOST_LEVELS, max(known // 2, 2))
         if len(found) > most:
             allowed = f"a category has {most:,} at most in {known:,} rows"
@@ -130,13 +143,31 @@ def _category(table: Table, name: str, column: Any, explicit: bool, fixed: bool)
     return Raw(name, "category", rank[codes], tuple(found[i] for i in order), table.place)
 
 
-def _refuse_typos(table: Table, name: str, column: Any, known: int) -> None:
-    """Refuse a column of which most are numbers: taken for a category, one typing error would change its meaning."""
+def _refuse_typos(table: Table, name: str, column: Any, known: int, explicit: bool) -> None:
+    """Refuse a column of which most are numbers: taken for a category, one typing error would change its meaning.
+
+    Codes of one length are no numbers. A column that was asked for is refused only if all are numbers, with commas.
+    """
     import pyarrow.compute as pc
 
-    good = pc.match_substring_regex(column, _NUMBER)
-    if 2 * (pc.sum(good).as_py() or 0) > known:
-        row = pc.index(good, False).as_py()
+    def count(which: Any) -> int:
+        return int(pc.sum(which).as_py() or 0)
+
+    code, comma = (pc.match_substring_regex(column, pattern) for pattern in (_CODE, _COMMA))
+    good = pc.and_(pc.match_substring_regex(column, _NUMBER), pc.invert(code))
+    lengths = pc.min_max(pc.utf8_length(column)).as_py()
+    if count(code) and lengths["min"] == lengths["max"] and pc.all(pc.utf8_is_digit(column)).as_py():
+        return
+    both = count(good) + count(comma)
+    if count(comma) and (both == known if explicit else 2 * both > known):
+        row = pc.index(comma, True).as_py()
+        found = shown(column[row].as_py())
+        raise InputError(
+            f"{table.place(row)}, column {name!r}: numbers need a point, not a comma as in {found}; "
+            f"write them so, or leave the column out with ignore=[{name!r}]."
+        )
+    if 2 * count(good) > known and not explicit:
+        row = max(pc.index(good, False).as_py(), 0)
         raise InputError(
             f"{table.place(row)}, column {name!r}: most values are numbers, but not {shown(column[row].as_py())}; "
             f"correct it, take it as a category with columns=[..., {name!r}], or leave it out with ignore=[{name!r}]."

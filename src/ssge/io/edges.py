@@ -13,13 +13,13 @@ from ssge.errors import InputError, UnknownNameError
 from ssge.graph import Direction
 from ssge.io.ids import IdColumn, encode
 from ssge.io.sources import shown
-from ssge.io.tables import Table, named, numbers, position
+from ssge.io.tables import Table, is_number, named, numbers, position
+from ssge.schema import FeatureSchema
 
 log = logging.getLogger(__name__)
 
 ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("head", "tail"))
 WEIGHT = ("weight",)
-KNOWN = frozenset(name for pair in ENDS for name in pair) | set(WEIGHT)
 HOW = ("mean", "sum", "max", "min")
 
 Unknown: TypeAlias = Literal["error", "add", "drop"]
@@ -36,6 +36,8 @@ class Edges(NamedTuple):
         Those of the node table in its order, then others in ascending order.
     weights
         One an edge, or None.
+    weight
+        The name of their column, or None.
     values
         The further columns that were asked for, by name.
     """
@@ -43,6 +45,7 @@ class Edges(NamedTuple):
     ends: NDArray[np.int32]
     ids: NDArray[Any]
     weights: NDArray[np.float64] | None
+    weight: str | None
     values: dict[str, NDArray[np.float64]]
 
 
@@ -74,6 +77,7 @@ def read_edges(
     columns: Sequence[str] = (),
     unknown: Unknown = "error",
     missing: bool = False,
+    like: FeatureSchema | None = None,
 ) -> Edges:
     """Read a table of edges.
 
@@ -89,20 +93,28 @@ def read_edges(
         What to do with an end that is not in the node table.
     missing
         Whether further columns may have missing values; they are NaN then.
+    like
+        A schema that says of what kind ids are, and whether and where there are weights.
     """
     ends = ends_of(table, source, target)
-    heavy = position(table, weight, "weight") if weight is not None else named(table, WEIGHT)
-    if heavy in ends:
-        if weight is not None:
-            raise InputError(f"weight must be another column than source and target; received {weight!r}.")
-        heavy = None
+    heavy = _weight_of(table, weight, ends, like)
     others = [position(table, name, "edge_columns") for name in columns]
     chosen = list(dict.fromkeys([*ends, *([] if heavy is None else [heavy]), *others]))
     data = table.read(chosen, text=ends)
+    _tell(table, ends, heavy, chosen if like is None else range(len(table.names)))
+    if _like_a_matrix(table, data.num_rows):
+        log.warning(
+            "%s: looks like an adjacency matrix, %d rows and %d columns, but is read as one edge a row; "
+            "matrices are read from scipy, .npz and Matrix Market.",
+            *(table.where, data.num_rows, len(table.names)),
+        )
     ids = [IdColumn(table, table.names[i], data.column(chosen.index(i))) for i in ends]
-    encoded = encode([nodes, *ids] if nodes else ids)
+    encoded = encode([nodes, *ids] if nodes else ids, like.ids if like else None)
     weights = None if heavy is None else _weights(table, data.column(chosen.index(heavy)), table.names[heavy])
-    values = {table.names[i]: numbers(table, data.column(chosen.index(i)), table.names[i]) for i in others}
+    values = {
+        name: numbers(table, data.column(chosen.index(i)), table.names[i])
+        for name, i in zip(columns, others, strict=True)
+    }
     for name, value in values.items():
         bad = np.isinf(value) if missing else ~np.isfinite(value)
         if bad.any():
@@ -121,8 +133,56 @@ def read_edges(
     rank = np.empty(order.size, dtype=np.int32)
     rank[order] = np.arange(order.size, dtype=np.int32)
     pair = np.stack([rank[codes] for codes in encoded.codes[-2:]])
-    found = Edges(pair, encoded.ids[order], weights, values)
+    found = Edges(pair, encoded.ids[order], weights, None if heavy is None else table.names[heavy], values)
     return found if nodes is None else _settled(found, n, table, ids, nodes, unknown)
+
+
+def _weight_of(table: Table, weight: str | int | None, ends: tuple[int, int], like: FeatureSchema | None) -> int | None:
+    """Return the column of the weights: as given, as in the graph before, or by its usual name."""
+    if weight is not None:
+        if like is not None and like.weighted is False:
+            raise InputError(f"weight: the graph of like has no weights, so this one has none; received {weight!r}.")
+        found = position(table, weight, "weight")
+        if found in ends:
+            raise InputError(f"weight must be another column than source and target; received {weight!r}.")
+        return found
+    before = like.weight if like else None
+    usual = named(table, (before.casefold(),) if before else WEIGHT)
+    usual = None if usual in ends else usual
+    if before and usual is None:
+        raise InputError(f"{table.where} lacks the column {before!r}, the weights in like; weight=... names another.")
+    if usual is not None and like is not None and like.weighted is False:
+        log.info("%s: column %r is not used, as the graph of like has no weights.", table.where, table.names[usual])
+        return None
+    return usual
+
+
+def _tell(table: Table, ends: tuple[int, int], heavy: int | None, used: Sequence[int]) -> None:
+    """Say in the log which columns are taken for what, and which are not used."""
+    names, where = table.names, table.where
+    weights = "no weights" if heavy is None else f"weights {names[heavy]!r}"
+    log.info("%s: ends %r and %r, %s%s.", where, names[ends[0]], names[ends[1]], weights, table.form)
+    if rest := [i for i in range(len(names)) if i not in used]:
+        nameless = table.form.endswith("no header")
+        listed = ", ".join([f"{i + 1}" if nameless else repr(names[i]) for i in rest][:8]) + ", ..." * (len(rest) > 8)
+        columns = f"column {listed} is" if len(rest) == 1 else f"columns {listed} are"
+        which = "it" if len(rest) == 1 else "the first of them"
+        option = rest[0] if nameless else names[rest[0]]
+        log.info("%s: %s not used; weight=%r takes %s as weights.", where, columns, option, which)
+
+
+def _like_a_matrix(table: Table, rows: int) -> bool:
+    """Say whether a table is square: names in its first column and row, or nothing but zeros and ones."""
+    n = len(table.names)
+    if not table.names[0] and rows in (n - 1, n):
+        return True
+    if rows != n or n <= 3:
+        return False
+    data = table.read(range(n))
+    return all(
+        is_number(column.type) and np.isin(numbers(table, column, name), (0, 1)).all()
+        for name, column in zip(table.names, data.columns, strict=True)
+    )
 
 
 def _settled(
@@ -151,6 +211,7 @@ def _settled(
         edges.ends[:, kept],
         edges.ids[:n],
         None if edges.weights is None else edges.weights[kept],
+        edges.weight,
         {name: value[kept] for name, value in edges.values.items()},
     )
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, UnknownNameError
 from ssge.files import atomic
+from ssge.io.results import refuse_existing
 
 
 class Embedding(NamedTuple):
@@ -21,20 +22,8 @@ class Embedding(NamedTuple):
     vectors: NDArray[np.floating[Any]]
 
     def find(self, ids: Iterable[Any]) -> NDArray[np.int64]:
-        """Return the rows of some nodes, -1 where there is none.
-
-        Text such as ``"12"`` names the node 12 where the nodes' ids are integers, and 12 the node ``"12"`` where they
-        are text.
-        """
-        place = {node: row for row, node in enumerate(self.node_ids.tolist())}
-        numeric = self.node_ids.dtype.kind in "iu"
-        rows = []
-        for given in ids:
-            row = place.get(given)
-            if row is None:
-                row = place.get(_integer(str(given)) if numeric else str(given), -1)
-            rows.append(row)
-        return np.array(rows, dtype=np.int64)
+        """Return the rows of some nodes, -1 where there is none; see `find_ids`."""
+        return find_ids(self.node_ids, ids)
 
     def positions(self, ids: Sequence[Any]) -> NDArray[np.int64]:
         """Return the rows of some nodes; one that is not there is an error that shows similar ones."""
@@ -43,6 +32,33 @@ class Embedding(NamedTuple):
             unknown = str(ids[int(np.argmin(rows))])
             raise UnknownNameError("node", unknown, _alike(unknown, self.node_ids.tolist()))
         return rows
+
+
+def find_ids(known: NDArray[Any], ids: Iterable[Any]) -> NDArray[np.int64]:
+    """Return where some ids stand among the known ones, -1 where they do not: the one rule for equal ids.
+
+    Ids are equal if they are the same, or else if they are written in the same way: ``"12"`` names the node 12 where
+    the known ids are integers, and 12 the node ``"12"`` where they are text; ``"012"`` does neither.
+    """
+    if isinstance(ids, np.ndarray) and ids.dtype == known.dtype and known.dtype.kind in "iu" and known.size:
+        order = np.argsort(known, kind="stable")
+        place = order[np.minimum(np.searchsorted(known, ids, sorter=order), known.size - 1)]
+        return np.where(known[place] == ids, place, -1)
+    given = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
+    names = known.tolist()
+    same = {node: row for row, node in enumerate(names)}
+    rows = np.fromiter((same.get(node, -1) for node in given), np.int64, len(given))
+    missed = np.flatnonzero(rows < 0)
+    if missed.size:
+        written = {str(node): row for row, node in enumerate(names)}
+        rows[missed] = [written.get(str(given[i]), -1) for i in missed]
+    return rows
+
+
+def check_embedding_target(path: Path, force: bool) -> None:
+    """Refuse a file that has another ending, or that exists with one that goes with it, before any work for it."""
+    _format(path)
+    refuse_existing([path, _ids_beside(path)] if path.suffix.casefold() == ".npy" else [path], force)
 
 
 def column_names(d: int) -> list[str]:

@@ -39,7 +39,7 @@ def fit(raw: Raw, missing: Literal["error", "impute"], scale: Literal["none", "s
     _refuse_infinite(raw, raw.values)
     if absent.all() or np.isnan(raw.values).all(axis=0).any():
         raise _no_values(raw)
-    means, deviations = np.nanmean(raw.values, axis=0), np.nanstd(raw.values, axis=0)
+    means, deviations = np.asarray(np.nanmean(raw.values, axis=0, dtype=np.float64)), _deviations(raw.values)
     scaled = scale == "standard" and raw.kind != "boolean"
     return Column(
         **fixed,
@@ -48,6 +48,13 @@ def fit(raw: Raw, missing: Literal["error", "impute"], scale: Literal["none", "s
         means=tuple(means.tolist()) if scaled else (),
         deviations=tuple(np.where(deviations > 0, deviations, 1.0).tolist()) if scaled else (),
     )
+
+
+def _deviations(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the standard deviations of columns; exactly 0 where what is left is only rounding of their mean."""
+    deviations = np.nanstd(values, axis=0, dtype=np.float64)
+    relative = max(4, len(values)) * np.finfo(np.float64).eps
+    return np.where(deviations > relative * np.nanmax(np.abs(values), axis=0), deviations, 0.0)
 
 
 def _refuse_missing(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> None:
@@ -71,7 +78,7 @@ def _refuse_infinite(raw: Raw, values: NDArray[Any]) -> None:
 
 def warn_of_spreads(raws: Sequence[Raw], name: str) -> None:
     """Say so if some columns of numbers vary far more than others, which then decide the embedding."""
-    spreads = {raw.name: float(np.nanstd(raw.values)) for raw in raws if raw.kind == "number"}
+    spreads = {raw.name: float(_deviations(raw.values)[0]) for raw in raws if raw.kind == "number"}
     spreads = {column: spread for column, spread in spreads.items() if spread > 0}
     if spreads and max(spreads.values()) > _SPREADS * min(spreads.values()):
         wide, narrow = max(spreads, key=spreads.__getitem__), min(spreads, key=spreads.__getitem__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,8 @@ from ssge.io.matrices import refuse_size
 from ssge.io.sources import content, one_line, too_large
 from ssge.io.tables import ArrowTable, Table, numbers
 from ssge.io.text import TextTable
+
+log = logging.getLogger(__name__)
 
 
 class Tables(NamedTuple):
@@ -72,6 +75,9 @@ def from_networkx(graph: Any, where: str) -> Tables:
     import pyarrow as pa
 
     def table(keys: dict[str, list[Any]], data: list[dict[Any, Any]], what: str) -> ArrowTable:
+        for name, values in keys.items():
+            if any(name in attrs and _plain(attrs[name]) != value for attrs, value in zip(data, values, strict=True)):
+                log.warning("%s: %s %r is left out: the graph itself says what that is.", where, what, name)
         attributes = list(dict.fromkeys(key for attrs in data for key in attrs if str(key) not in keys))
         columns = dict(keys)
         columns |= {str(name): [_plain(attrs.get(name)) for attrs in data] for name in attributes}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +37,14 @@ class Encoded(NamedTuple):
     codes: list[NDArray[np.int32]]
 
 
-def encode(columns: Sequence[IdColumn]) -> Encoded:
+def encode(columns: Sequence[IdColumn], kind: Literal["integer", "text"] | None = None) -> Encoded:
     """Bring columns of ids to one list of ids, and positions in it.
 
     Ids are all integers or all text. Columns of text files are integers if every id in all of them is written as
     Python writes it (so 007 and +1 are text), and text otherwise, without blanks around it; columns with a type of
     their own keep it, and those of text files follow them. Two kinds at once are an error, and so is a missing id.
+
+    With a ``kind``, that of a graph before, integers are read as their text, or text as the integers it writes.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -52,6 +54,12 @@ def encode(columns: Sequence[IdColumn]) -> Encoded:
         if column.values.null_count:
             raise InputError(f"{column.at(pc.index(column.values.is_null(), True).as_py())}: the id is missing.")
     columns = [c._replace(values=_plain(c)) for c in columns]
+    if kind == "text":
+        columns = [
+            c._replace(values=c.values.cast(pa.string())) if kinds.is_int64(c.values.type) else c for c in columns
+        ]
+    elif kind == "integer":
+        columns = [c if kinds.is_int64(c.values.type) else c._replace(values=_as_integers(c, None)) for c in columns]
     integers = next((c for c in columns if kinds.is_int64(c.values.type)), None)
     text = next((c for c in columns if not c.table.free and c is not integers and is_text(c.values.type)), None)
     if integers and text:
@@ -73,7 +81,7 @@ def encode(columns: Sequence[IdColumn]) -> Encoded:
     if empty >= 0:
         column, part = next((c, p) for c, p in zip(columns, codes, strict=True) if (p == empty).any())
         raise InputError(f"{column.at(int(np.argmax(part == empty)))}: the id is missing.")
-    if not text and pc.all(pc.match_substring_regex(dictionary, _CANONICAL)).as_py():
+    if not text and kind != "text" and pc.all(pc.match_substring_regex(dictionary, _CANONICAL)).as_py():
         try:
             return Encoded(dictionary.cast(pa.int64()).to_numpy(), codes)
         except pa.ArrowInvalid:  # too long for 64 bits: text
@@ -99,19 +107,24 @@ def _plain(column: IdColumn) -> Any:
         raise InputError(f"{column}: ids must fit into 64 bits; {one_line(error)}.") from None
 
 
-def _as_integers(column: IdColumn, other: IdColumn) -> Any:
-    """Return a column of a text file as integers, since the ids of another table are."""
+def _as_integers(column: IdColumn, other: IdColumn | None) -> Any:
+    """Return a column of text as integers, since the ids of another table are, or those of the graph before."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    values = pc.ascii_trim_whitespace(column.values)
+    values = pc.ascii_trim_whitespace(column.values) if column.table.free else column.values
     good = pc.match_substring_regex(values, _CANONICAL)
     if not pc.all(good).as_py():
-        raise _mixed(other, column._replace(values=values), pc.index(good, False).as_py())
+        row = pc.index(good, False).as_py()
+        if other is not None or not values[row].as_py():
+            raise _mixed(other or column, column._replace(values=values), row)
+        found = shown(values[row].as_py())
+        raise InputError(f"{column.at(row)}: ids were integers in the graph of like; {found} is none.")
     try:
         return values.cast(pa.int64())
     except pa.ArrowInvalid as error:
-        raise InputError(f"{column}: ids must fit into 64 bits, as in {other}; {one_line(error)}.") from None
+        before = other or "the graph of like"
+        raise InputError(f"{column}: ids must fit into 64 bits, as in {before}; {one_line(error)}.") from None
 
 
 def _mixed(integers: IdColumn, text: IdColumn, row: int) -> InputError:

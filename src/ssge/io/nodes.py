@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError
 from ssge.foreign import LABEL_NAMES
-from ssge.io.columns import Raw, raw_column
+from ssge.io.columns import Raw, has_codes, raw_column
 from ssge.io.ids import IdColumn
 from ssge.io.tables import Table, is_text, named, position
 from ssge.schema import FeatureSchema
@@ -68,29 +68,46 @@ def read_nodes(
     chosen = None if columns is None else [position(table, column, "columns") for column in columns]
     if chosen and at in chosen:
         raise InputError(f"columns must not hold the id, {table.names[at]!r}.")
-    target = _label(table, label, at, chosen)
     left_out = {position(table, column, "ignore") for column in ignore}
-    kinds: dict[int, str] = {}
+    kinds = _expected(table, like) if wanted and like is not None else {}
+    target = _label(table, label, at, list(kinds) or chosen)
     if not wanted:
         chosen = []
     elif like is not None:
-        kinds = _expected(table, like)
         extra = [name for i, name in enumerate(table.names) if i not in {at, target, *kinds}]
         if extra:
             log.info("%s: columns not in the schema are left out: %s.", table.where, ", ".join(extra))
         chosen = list(kinds)
     elif chosen is None:
-        chosen = [i for i in range(len(table.names)) if i not in {at, target}]
+        chosen = []
+        for i, name in enumerate(table.names):
+            if i not in (at, target) and name.casefold() in LABEL_NAMES and i not in left_out:
+                log.info("%s: column %r is left out, as a label; columns=[...] takes it in.", table.where, name)
+            elif i not in (at, target):
+                chosen.append(i)
     chosen = [i for i in dict.fromkeys(chosen) if i not in left_out]
     parts = list(dict.fromkeys([at, *chosen, *([] if target is None else [target])]))
     text = [at, *(i for i, kind in kinds.items() if kind == "category")]
     data = table.read(parts, text=text)
+    log.info("%s: id %r, %d columns for features%s.", table.where, table.names[at], len(chosen), table.form)
+    written = _codes(table, [i for i in chosen if i not in kinds], parts, data) if table.free else {}
     raws = []
     for i in chosen:
-        column = data.column(parts.index(i))
+        column = written.get(i, data.column(parts.index(i)))
         raws.append(raw_column(table, table.names[i], column, named=columns is not None, kind=kinds.get(i)))
     labels = None if target is None else _classes(table, target, data.column(parts.index(target)), label is not None)
     return Nodes(IdColumn(table, table.names[at], data.column(0)), raws, labels, label is not None)
+
+
+def _codes(table: Table, chosen: Sequence[int], parts: Sequence[int], data: Any) -> dict[int, Any]:
+    """Return, as text, the columns of a text file that look like integers but for a zero in front of some."""
+    import pyarrow.types as kinds
+
+    whole = [i for i in chosen if kinds.is_integer(data.column(parts.index(i)).type)]
+    if not whole:
+        return {}
+    again = table.read(whole, text=whole)
+    return {i: column for i, column in zip(whole, again.columns, strict=True) if has_codes(column)}
 
 
 def _label(table: Table, label: str | int | None, at: int, chosen: list[int] | None) -> int | None:
@@ -109,11 +126,10 @@ def _label(table: Table, label: str | int | None, at: int, chosen: list[int] | N
 
 def _expected(table: Table, like: FeatureSchema) -> dict[int, str]:
     """Return the position and the kind of the columns that a schema expects of a node table."""
-    columns = like.columns[: len(like.columns) - len(like.edge_columns)]
-    if any(column.kind == "matrix" for column in columns):
-        raise InputError(
-            f"like expects a feature matrix of {columns[0].width} columns, not a table such as {table.where}."
-        )
+    matrix = next((column for column in like.columns if column.kind == "matrix"), None)
+    if matrix is not None:
+        raise InputError(f"like expects a feature matrix of {matrix.width} columns, not a table such as {table.where}.")
+    columns = like.table_columns
     missing = [column.name for column in columns if column.name not in table.names]
     if missing:
         raise InputError(f"{table.where} lacks columns that like expects: {', '.join(missing)}.")

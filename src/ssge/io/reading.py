@@ -14,10 +14,9 @@ import scipy.sparse as sp
 from ssge.errors import InputError
 from ssge.foreign import Parts, array_of, from_adjacency, is_graph, take_apart
 from ssge.graph import Direction, Graph
-from ssge.io import edges as edge_tables
 from ssge.io import nodes as node_tables
 from ssge.io.columns import Raw
-from ssge.io.edges import Edges, Unknown, aggregate, read_edges
+from ssge.io.edges import ENDS, Edges, Unknown, aggregate, read_edges
 from ssge.io.encoding import encode, fit, joined, warn_of_spreads
 from ssge.io.formats import Tables, from_networkx, read_gml, read_graphml, read_ogb, read_torch
 from ssge.io.ids import encode as encode_ids
@@ -73,14 +72,15 @@ def read_graph(
         Columns of the edge table. Default: source and target, src and dst, from and to, u and v, head and tail, in
         any case; else the first two.
     weight
-        Column of the edge table with weights, finite and not negative. Default: one named weight, if there is one.
+        Column of the edge table with weights, finite and not negative. Default: one named weight, if there is one;
+        the log names columns that are not used.
     id
         Column of the node table. Default: one named id, node, node_id or name; else the first.
     columns, ignore
         Make features of these columns only, or of all but these.
     label
         Column of the node table that becomes ``graph.labels`` and never a feature. Default: one named y, label or
-        labels, unless ``columns`` holds it.
+        labels, unless ``columns`` holds it; others of these names become features only if ``columns`` holds them.
     features
         ``"table"`` for the columns of the node table (or the feature matrix of a whole graph) and aggregated edge
         columns; ``"degree"``, ``"clustering"``, ``"return"``, ``"laplacian"`` for features of the structure, or
@@ -103,7 +103,8 @@ def read_graph(
         missing then, which needs ``missing="impute"`` if it has any) or ``drop`` the edge.
     like
         A `FeatureSchema`, or anything with one in ``schema`` or ``schema_`` such as a graph or a model: features are
-        made in the same way, with the levels, means and deviations kept there. Columns not in it are left out.
+        made in the same way, with the levels, means and deviations kept there. Columns not in it are left out. Ids
+        are of the same kind, weights are in the same column, or in none, and the direction is the same.
     limit
         Bytes that a file may unpack to, 16 GiB by default.
     name
@@ -118,10 +119,13 @@ def read_graph(
     -----
     Ids are integers if all of them are, in every column and file, and text otherwise; ``007`` is text.
 
+    A column of a table is given by its name or by its position from 0; digits as text are a position where no column
+    has that name.
+
     Text columns of the node table are categories, one feature a level, if they have 50 levels and half as many levels
-    as rows at most; named in ``columns``, up to 10,000 levels. Other text, dates and times are refused. Lists of
-    numbers, as long in each row, become as many features. An empty field is a missing value; in columns of numbers NA,
-    NaN and null are too.
+    as rows at most; named in ``columns``, up to 10,000 levels. Digits behind a zero, as in 08001, are text. Other
+    text, dates and times are refused. Lists of numbers, as long in each row, become as many features. An empty field
+    is a missing value; in columns of numbers NA, NaN and null are too.
 
     A node without edges has 0 in an aggregated edge column.
 
@@ -146,15 +150,15 @@ def read_graph(
     if isinstance(limit, bool) or not isinstance(limit, int) or limit <= 0:
         raise InputError(f"limit must be a number of bytes; received {limit!r}.")
     text: dict[str, Any] = {"delimiter": delimiter, "header": header, "limit": limit}
-    texts = [c.casefold() for c in (source, target, weight) if isinstance(c, str)]
-    found = _opened(edges, weight, edge_tables.KNOWN.union(texts), text)
+    texts = (source, target, weight, *(column for column, _ in options.edge_columns))
+    found = _opened(edges, weight, [c.casefold() for c in texts if isinstance(c, str)], text)
     where = str(edges) if isinstance(edges, str | Path) else "edges"
     name = name or (Path(edges).name.split(".")[0] if isinstance(edges, str | Path) else None) or "graph"
 
     node_table: Table | None = None
     if nodes is not None:
         asked = [c.casefold() for c in (id, label, *(columns or ()), *ignore) if isinstance(c, str)]
-        node_table = open_table(nodes, "nodes", known=node_tables.KNOWN.union(asked), doubt=True, **text)
+        node_table = open_table(nodes, "nodes", known=node_tables.KNOWN, asked=asked, doubt=True, **text)
     undirected = False
     if isinstance(found, Tables):
         if node_table is not None:
@@ -176,7 +180,17 @@ def read_graph(
             wanted=options.table,
             like=options.like,
         )
+    elif options.like is not None and not isinstance(found, Parts) and (lacking := options.like.table_columns):
+        needed = ", ".join(column.name for column in lacking)
+        raise InputError(f"{where} has no node features: like needs the columns {needed}; give nodes=...")
     raws: list[Raw] = rows.raws if rows else []
+    kept = options.like.direction if options.like and not isinstance(edges, Graph) else None
+    if kept and direction not in (None, kept):
+        raise InputError(f"direction is {kept!r} in like; received {direction!r}.")
+    direction = direction or kept
+    sides = direction if isinstance(edges, Graph) else direction or "both"  # a graph does not say how it was read
+    if undirected or (isinstance(found, Parts) and found.undirected):
+        sides = "both"
 
     if isinstance(found, Parts):
         unused = weight is not None and not is_graph(edges)
@@ -197,15 +211,17 @@ def read_graph(
             columns=[column for column, _ in options.edge_columns],
             unknown=unknown,
             missing=options.missing == "impute",
+            like=options.like,
         )
+        options = options._replace(weight=read.weight, weighted=read.weight is not None)
         parts = Parts(None, read.ends, read.weights, None, read.ids, read.ids.size, undirected)
         raws = _completed(raws, rows, read, options, "both" if undirected else direction or "both")
         if rows is not None and rows.labels is not None:
             parts = parts._replace(labels=rows.labels)
-    return _built(parts, raws, rows, options, direction, name, where)
+    return _built(parts, raws, rows, options, direction, sides, name, where)
 
 
-def _opened(edges: Any, weight: Any, known: frozenset[str], text: dict[str, Any]) -> Table | Tables | Parts:
+def _opened(edges: Any, weight: Any, asked: Sequence[str], text: dict[str, Any]) -> Table | Tables | Parts:
     """Return what ``edges`` holds: a table of edges, two tables, or the parts of a graph."""
     limit = text["limit"]
     if isinstance(edges, str | Path):
@@ -224,7 +240,7 @@ def _opened(edges: Any, weight: Any, known: frozenset[str], text: dict[str, Any]
         if kind in readers:
             opened: Tables | Parts = readers[kind](path, limit)
             return opened
-        return open_table(path, "edges", known=known, **text)
+        return open_table(path, "edges", known=ENDS, asked=asked, **text)
     if isinstance(edges, Graph):
         return Parts(edges.features, edges.edges, edges.weights, edges.labels, edges.node_ids, edges.num_nodes)
     if sp.issparse(edges):
@@ -233,7 +249,7 @@ def _opened(edges: Any, weight: Any, known: frozenset[str], text: dict[str, Any]
         return from_networkx(edges, "edges")
     if not is_frame(edges) and is_graph(edges):
         return take_apart(edges, (), weight if isinstance(weight, str) else None)
-    return open_table(edges, "edges", known=known, **text)
+    return open_table(edges, "edges", known=ENDS, asked=asked, **text)
 
 
 def _of_parts(parts: Parts, rows: Nodes | None, where: str, options: Recipe) -> tuple[Parts, list[Raw]]:
@@ -245,7 +261,7 @@ def _of_parts(parts: Parts, rows: Nodes | None, where: str, options: Recipe) -> 
             n = found
         if found != n:
             raise InputError(f"{rows.ids.table.where} must have {n:,} rows, one a node of {where}; received {found:,}.")
-        ids = encode_ids([rows.ids])
+        ids = encode_ids([rows.ids], options.like.ids if options.like else None)
         if ids.ids.size < n:
             row = int(np.argmax(ids.codes[0] != np.arange(n)))
             raise InputError(f"{rows.ids.at(row)}: the id {shown(ids.ids[ids.codes[0][row]])} occurs more than once.")
@@ -290,6 +306,7 @@ def _built(
     rows: Nodes | None,
     options: Recipe,
     direction: Direction | None,
+    sides: Direction | None,
     name: str,
     where: str,
 ) -> Graph:
@@ -326,7 +343,7 @@ def _built(
         else:
             if kind == "laplacian" and options.like is not None:
                 log.warning("%s: its Laplacian coordinates are not comparable with those of another graph.", where)
-            block, labels = structural_features(graph.edges, graph.weights, graph.num_nodes, [kind])
+            block, labels = structural_features(graph.edges, graph.weights, graph.num_nodes, [kind], sides)
             blocks.append(block)
             names += labels
     columns = fitted if "table" in kinds and fitted else ()
@@ -337,9 +354,21 @@ def _built(
         missing=options.missing,
         scale=options.scale,
         names=tuple(names),
+        ids=_kind_of_ids(parts.node_ids),
+        weighted=options.weighted,
+        weight=options.weight,
+        direction=sides,
     )
     if options.like is not None and schema.names != options.like.names:
         raise InputError(f"{where} has {len(names)} features, and {len(options.like.names)} in like: {shown(names)}.")
     graph = replace(graph, features=joined(blocks), schema=schema)
     log.info("%s: %s.", where, graph)
     return graph
+
+
+def _kind_of_ids(ids: Any) -> Literal["integer", "text"] | None:
+    if ids is None:
+        return None
+    if np.issubdtype(ids.dtype, np.integer):
+        return "integer"
+    return "text" if all(isinstance(node, str) for node in ids) else None

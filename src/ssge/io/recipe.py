@@ -19,6 +19,8 @@ class Recipe(NamedTuple):
     scale: Literal["none", "standard"]
     edge_columns: tuple[tuple[str, Any], ...]
     like: FeatureSchema | None
+    weighted: bool | None = None
+    weight: str | None = None
 
     @property
     def table(self) -> bool:

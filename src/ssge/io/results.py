@@ -16,8 +16,14 @@ def check_target(path: Path | None, force: bool) -> None:
         return
     if path.suffix.casefold() not in (".csv", ".parquet"):
         raise UnknownNameError("ending of a table", path.suffix, (".csv", ".parquet"))
-    if path.exists() and not force:
-        raise InputError(f"{path} exists; choose another file, or --force to replace it.")
+    refuse_existing([path], force)
+
+
+def refuse_existing(files: Iterable[Path], force: bool) -> None:
+    """Refuse files that are there already, unless they may be replaced."""
+    there = next((file for file in files if file.exists()), None)
+    if there is not None and not force:
+        raise InputError(f"{there} exists; choose another file, or --force to replace it.")
 
 
 def write_results(path: Path, batches: Iterable[Mapping[str, Any]]) -> int:

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from ssge.errors import InputError
 
 LIMIT = 16 << 30
@@ -16,6 +18,7 @@ Kind: TypeAlias = Literal["folder", "parquet", "npz", "torch", "matrix market", 
 
 _HEAD = 1 << 12
 _PICKLES = (".pkl", ".pickle", ".gpickle", ".p")
+_JSON = (".json", ".jsonl", ".ndjson")
 _CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _GML = re.compile(rb"\s*(?:(?:#|Creator\b|Version\b|comment\b)[^\n]*\n\s*)*graph\s*\[", re.IGNORECASE)
 _READABLE = (
@@ -31,7 +34,7 @@ def one_line(error: BaseException, most: int = 200) -> str:
 
 def shown(value: Any, most: int = 60) -> str:
     """Return the repr of a value, not too long for a message."""
-    text = repr(value)
+    text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= most else text[:most] + "..."
 
 
@@ -128,6 +131,11 @@ def kind_of(path: Path) -> Kind:
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith((b"<?xml", b"<graphml", b"<!--")):
         return "graphml"
+    if any(end in _JSON for end in endings[-2:]) and start.startswith((b"{", b"[")):
+        raise InputError(
+            f"{path} is JSON, which is not read; turn it into a table (pandas.read_json(...).to_csv(...)) or hand over "
+            "the graph that networkx.node_link_graph makes of it."
+        )
     if ".gml" in endings or _GML.match(start):
         return "gml"
     expected: dict[str, Kind] = {

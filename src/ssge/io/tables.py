@@ -27,11 +27,14 @@ class Table(Protocol):
         Of its columns.
     free
         Whether the columns have no type of their own, so that what they hold decides.
+    form
+        What was found out about a text, for the log; empty for others.
     """
 
     where: str
     names: list[str]
     free: bool
+    form: str
 
     def read(self, columns: Sequence[int], text: Collection[int] = ()) -> Any:
         """Return columns as a pyarrow table, those in ``text`` as strings if the table is free."""
@@ -43,7 +46,7 @@ class Table(Protocol):
 class ArrowTable:
     """A table in memory."""
 
-    free = False
+    free, form = False, ""
 
     def __init__(self, table: Any, where: str) -> None:
         self.table, self.where, self.names = table, where, list(table.column_names)
@@ -62,7 +65,7 @@ class ArrowTable:
 class ParquetTable:
     """A Parquet file, or the Parquet files below a folder in the order of their names."""
 
-    free = False
+    free, form = False, ""
 
     def __init__(self, path: Path, limit: int) -> None:
         self.where = str(path)
@@ -154,7 +157,8 @@ def open_table(
     *,
     delimiter: str | None = None,
     header: bool | None = None,
-    known: Collection[str] = (),
+    known: Collection[str | tuple[str, ...]] = (),
+    asked: Collection[str] = (),
     doubt: bool = False,
     limit: int = LIMIT,
 ) -> Table:
@@ -180,7 +184,7 @@ def open_table(
         return ParquetTable(path, limit)
     if kind != "text":
         raise InputError(f"{what} must be a table (CSV, TSV, Parquet); {path} is {kind}.")
-    return TextTable(path, delimiter=delimiter, header=header, known=known, doubt=doubt, limit=limit)
+    return TextTable(path, delimiter=delimiter, header=header, known=known, asked=asked, doubt=doubt, limit=limit)
 
 
 def _arrow(source: Any, what: str) -> Any:
@@ -198,9 +202,11 @@ def _arrow(source: Any, what: str) -> Any:
 
 
 def position(table: Table, which: str | int, option: str) -> int:
-    """Return the position of a column given by name or position."""
+    """Return the position of a column given by name or position; digits as text are a name if a column has it."""
     if isinstance(which, bool) or not isinstance(which, str | int):
         raise InputError(f"{option} must be the name or the position of a column; received {which!r}.")
+    if isinstance(which, str) and which.isdecimal() and which not in table.names:
+        which = int(which)
     if isinstance(which, int):
         if not 0 <= which < len(table.names):
             raise InputError(

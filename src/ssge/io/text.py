@@ -20,6 +20,7 @@ DELIMITERS = ("\t", ",", ";", "|")
 _SAMPLE = 1 << 18
 _ROWS = 100
 _BLOCK = 1 << 22
+_MARK = b"\xef\xbb\xbf"
 _NEWLINE, _NEWLINE_BYTES = re.compile(r"\r\n|\n|\r"), re.compile(rb"\r\n|\n|\r")
 
 
@@ -28,8 +29,10 @@ class TextTable:
 
     Lines at the top that begin with # or % are passed over, and so are blank lines anywhere. The delimiter is the one
     of tab, comma, semicolon and pipe that divides the first rows into as many fields each, the most fields first; else
-    runs of blanks. The first row is a header if one of its fields is among ``known``, or if none of its fields is a
-    number though a column below holds nothing else; where both are text throughout, ``doubt`` decides.
+    runs of blanks. The first row is a header if one of its fields is among ``asked``. If one is a number it is data,
+    unless a name in ``known`` stands above numbers only, or three or more numbers count on (0, 1, 2, ...). Else it is a
+    header if it holds a name in ``known`` that no row below holds again, or if a column below holds only numbers;
+    where both are text throughout, ``doubt`` decides.
 
     Parameters
     ----------
@@ -40,7 +43,10 @@ class TextTable:
     header
         Whether the first row holds the names. Columns without a name are called c0, c1, ...
     known
-        Names that only a header can hold, in lower case.
+        Names that are usual in a header, in lower case; those in a tuple only together.
+    asked
+        Names that must be in a header, since an option names them, in lower case. Digits that can be the position of
+        a column are none.
     doubt
         Whether a first row that could be either is a header.
     limit
@@ -57,7 +63,8 @@ class TextTable:
         *,
         delimiter: str | None = None,
         header: bool | None = None,
-        known: Collection[str] = (),
+        known: Collection[str | tuple[str, ...]] = (),
+        asked: Collection[str] = (),
         doubt: bool = False,
         limit: int,
         start: tuple[int, int] = (0, 0),
@@ -67,6 +74,10 @@ class TextTable:
             raise InputError(f"delimiter must be one ASCII character, ' ' for runs of blanks; received {delimiter!r}.")
         sample, whole = self._sample(start[0])
         at, self._skipped = _top(sample)
+        comments = [line.strip() for line in _NEWLINE_BYTES.split(sample[:at].removeprefix(_MARK)) if line.strip()]
+        if comments:
+            begin = shown(comments[0].decode("utf-8", "replace"))
+            log.info("%s: %s comment lines at the top passed over, the first %s.", path, f"{len(comments):,}", begin)
         lines = [line for line in _NEWLINE.split(sample[at:].decode("utf-8", "replace")) if line.strip()]
         lines = lines[: max(1, len(lines) - (not whole))][:_ROWS]  # the last one may be cut
         if not lines:
@@ -81,8 +92,9 @@ class TextTable:
             )
         self._block = max(_BLOCK, 4 * max(len(line) for line in lines))
         if header is None:
-            header = self._has_header(rows, known, doubt)
+            header = self._has_header(rows, known, asked, doubt)
         self.header = header
+        self.form = f"; delimiter {self._delimiter!r}, {'the first row is a header' if header else 'no header'}"
         self.names = [name.strip() for name in rows[0]] if header else [f"c{i}" for i in range(len(rows[0]))]
         if header:
             at = _line_end(sample, at)
@@ -102,17 +114,32 @@ class TextTable:
                 if not more or (len(sample) >= _SAMPLE and sample.count(b"\n") > 1 and _top(sample)[0] < len(sample)):
                     return sample, not more
 
-    def _has_header(self, rows: Sequence[Sequence[str]], known: Collection[str], doubt: bool) -> bool:
-        first, below = rows[0], rows[1:]
-        if any(cell.strip().casefold() in known for cell in first):
+    def _has_header(
+        self,
+        rows: Sequence[Sequence[str]],
+        known: Collection[str | tuple[str, ...]],
+        asked: Collection[str],
+        doubt: bool,
+    ) -> bool:
+        first, below = [cell.strip().casefold() for cell in rows[0]], rows[1:]
+        if any(cell in asked and not (cell.isdecimal() and int(cell) < len(first)) for cell in first):
             return True
-        if any(_is_number(cell) for cell in first):
-            return False
+        groups = [(names,) if isinstance(names, str) else names for names in known]
+        found = {name for names in groups if set(names) <= set(first) for name in names if not _is_number(name)}
         columns = itertools.zip_longest(*below, fillvalue="")
-        if any(all(_is_number(cell) for cell in column) for column in columns):
+        numeric = {i for i, column in enumerate(columns) if all(_is_number(cell) for cell in column)}
+        counted = [cell for cell in first if _is_number(cell)]
+        if counted:
+            if any(first.index(name) in numeric for name in found) or (found and _counts_on(counted)):
+                return True
+            if not found:
+                return False
+            doubt = False
+        elif numeric or (found and not any(cell.strip().casefold() in found for row in below for cell in row)):
             return True
         taken = "taken as the names of columns" if doubt else "taken as data"
-        log.warning("%s: its first row (%s) is %s; header=... says otherwise.", self.where, ", ".join(first[:4]), taken)
+        shown_cells = ", ".join(rows[0][:4])
+        log.warning("%s: its first row (%s) is %s; header=... says otherwise.", self.where, shown_cells, taken)
         return doubt
 
     def read(self, columns: Sequence[int], text: Collection[int] = ()) -> Any:
@@ -213,7 +240,7 @@ def _single_blanks(lines: bytes) -> bytes:
 
 def _top(sample: bytes) -> tuple[int, int]:
     """Return how many bytes and how many lines come before the first row: a byte-order mark, comments, blank lines."""
-    at, lines = (3, 0) if sample.startswith(b"\xef\xbb\xbf") else (0, 0)
+    at, lines = (len(_MARK), 0) if sample.startswith(_MARK) else (0, 0)
     while at < len(sample):
         end = _line_end(sample, at)
         line = sample[at:end].strip()
@@ -249,6 +276,14 @@ def _fields(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
         yield from csv.reader(lines, delimiter=delimiter)
     except csv.Error:  # a field too long for this reader, or a stray carriage return
         yield from (line.split(delimiter) for line in lines)
+
+
+def _counts_on(cells: Sequence[str]) -> bool:
+    """Say whether three cells or more are whole numbers one after the other, as names of columns often are."""
+    if len(cells) < 3 or not all(cell.isdecimal() for cell in cells):
+        return False
+    numbers = [int(cell) for cell in cells]
+    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
 def _is_number(cell: str) -> bool:

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 
 from ssge.graph import Graph, GraphInfo
 from ssge.methods._base import METHODS, Method, MethodConfig
-from ssge.nn.encoders import ENCODERS
+from ssge.nn.encoders import ENCODERS, GCN, MLP
 from ssge.objectives import Losses
 from ssge.objectives.gaussian import EIGENVALUE_FLOOR, gaussian
 from ssge.ops.adjacency import Adjacency
@@ -20,7 +20,7 @@ class SSGEConfig(MethodConfig):
     """Settings of SSGE; the names in brackets are the paper's."""
 
     epochs: int = Field(40, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
-    edge_drop: float = Field(0.3, ge=0, le=1, description="Probability of dropping an edge of a view [p_d].")
+    edge_drop: float = Field(0.2, ge=0, le=1, description="Probability of dropping an edge of a view [p_d].")
     feature_mask: float = Field(0.2, ge=0, le=1, description="Probability of masking a feature column of a view [p_m].")
     uniformity_weight: float = Field(0.1, ge=0, description="Weight of the uniformity term [lambda].")
     alignment_weight: float = Field(1.0, ge=0, description="Weight of the alignment term; 0 for the ablation.")
@@ -53,6 +53,7 @@ class SSGE(Method):
     Config: ClassVar[type[MethodConfig]] = SSGEConfig
 
     config: SSGEConfig
+    encoder: GCN | MLP
 
     def __init__(self, config: SSGEConfig, info: GraphInfo, generator: torch.Generator) -> None:
         super().__init__(config, info)
@@ -62,16 +63,18 @@ class SSGE(Method):
 
     @classmethod
     def suited(cls, info: GraphInfo) -> dict[str, Any]:
-        """Let widths and the weight of uniformity follow the graph, as docs/defaults.md explains with figures.
+        """Let widths, the weight of uniformity and epochs follow the graph; docs/defaults.md has the figures.
 
-        Two layers as wide as the largest power of two that neither 512 nor the number of features nor a quarter of the
-        number of nodes is below, because uniformity is a matter of d x d correlations over n nodes. The weight is
-        inverse to the number of features: the weights that the paper chose for its seven datasets are, too.
+        Two layers as wide as the largest power of two within 512, the number of features and a quarter of the number of
+        nodes, because uniformity is a matter of d x d correlations over n nodes. The weight is inverse to
+        the number of features, as are, by and large, those that the paper chose for its datasets. The more neighbours a
+        node has, the more alike the outputs of the untrained encoder are, and the longer it takes to spread them.
         """
         room = min(512, info.num_features, info.num_nodes // 4)
         width = 1 << max(room, 2).bit_length() - 1
-        weight = min(max(270 / info.num_features, 0.03), 3.0)
-        return {"widths": (width, width), "uniformity_weight": round(weight, 3)}
+        weight = min(max(400 / info.num_features, 0.03), 3.0)
+        epochs = min(20 + 2 * info.num_edges // info.num_nodes, 100)
+        return {"widths": (width, width), "uniformity_weight": round(weight, 3), "epochs": epochs}
 
     def prepare(self, graph: Graph) -> View:
         """Bring a graph to the method's device, normalised by the configured convention."""
@@ -80,6 +83,6 @@ class SSGE(Method):
 
     def forward(self, view: View, generator: torch.Generator) -> Losses:
         """Return alignment + lambda * uniformity of two augmented views."""
-        z1, z2 = (self.encoder(self.augment(view, generator)) for _ in range(2))
+        (u1, weight), (u2, _) = (self.encoder.factors(self.augment(view, generator)) for _ in range(2))
         c = self.config
-        return gaussian(z1, z2, c.uniformity_weight, c.alignment_weight, c.eigenvalue_floor, c.floor_mode)
+        return gaussian(u1, u2, c.uniformity_weight, c.alignment_weight, c.eigenvalue_floor, c.floor_mode, weight)

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ssge.ops.sparse import Rows, SparseMatrix, row_of_entry, transposed
+from ssge.ops.sparse import Rows, SparseMatrix, product, row_of_entry, transposed
 
 Normalisation: TypeAlias = Literal["out-in", "in"]
 
@@ -164,7 +164,7 @@ class Adjacency:
 
     def block(self, start: int, stop: int, dense: Tensor) -> Tensor:
         """Return rows ``start`` to ``stop`` of ``A @ dense``, without gradient."""
-        return torch.mm(self.matrix.block(start, stop), dense)
+        return product(self.matrix.block(start, stop), dense)
 
 
 def _select(rows: Rows, kept: Tensor, weighted: bool) -> Rows:

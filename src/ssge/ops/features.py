@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,20 +10,20 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from ssge.ops.sparse import Rows, SparseMatrix, transposed
+from ssge.ops.adjacency import Adjacency
+from ssge.ops.sparse import Rows, SparseMatrix, product, transposed
 
 
 class Features:
     """The feature matrix of a view; it knows ``X @ W``.
 
-    Masking feature columns is masking rows of W: ``(X diag(m)) W = X (diag(m) W)``, so a masked view never copies X.
-    Sparse X is never made dense. Dense X is kept by columns, so that the unmasked ones are cheap to pick and the masked
-    ones are not multiplied at all.
+    Masking feature columns is masking rows of W: ``(X diag(m)) W = X (diag(m) W)``, so masked columns of dense X are
+    not multiplied at all, and sparse X is neither copied nor made dense.
 
     Parameters
     ----------
     matrix
-        Sparse X, or the dense transpose X' (p x n).
+        X (n x p), sparse or dense.
     kept
         Boolean mask of the p columns, or None for all.
     """
@@ -30,11 +31,11 @@ class Features:
     def __init__(self, matrix: SparseMatrix | Tensor, kept: Tensor | None = None) -> None:
         self.matrix = matrix
         self.kept = kept
-        self.shape = matrix.shape if isinstance(matrix, SparseMatrix) else (matrix.shape[1], matrix.shape[0])
+        self.shape = tuple(matrix.shape)
 
     @classmethod
     def of(cls, features: Any, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32) -> Features:
-        """Bring the features of a graph (array or scipy CSR) to a device."""
+        """Bring the features of a graph (array or scipy CSR) to a device; dense ones share its memory if they can."""
         if sp.issparse(features):
             rows = Rows(
                 torch.from_numpy(features.indptr.astype(np.int32)).to(device),
@@ -42,7 +43,9 @@ class Features:
                 torch.tensor(features.data, device=device, dtype=dtype),
             )
             return cls(SparseMatrix(rows, transposed(rows, features.shape[1])[0]))
-        return cls(torch.from_numpy(np.ascontiguousarray(features.T)).to(device, dtype))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The given NumPy array is not writable")  # nobody writes
+            return cls(torch.from_numpy(np.ascontiguousarray(features)).to(device, dtype))
 
     @property
     def device(self) -> torch.device:
@@ -58,18 +61,35 @@ class Features:
         if isinstance(self.matrix, SparseMatrix):
             rows = self.matrix.rows.at(nodes)
             return Features(SparseMatrix(rows, transposed(rows, self.shape[1])[0]), self.kept)
-        return Features(self.matrix.index_select(1, nodes), self.kept)
+        return Features(self.matrix.index_select(0, nodes), self.kept)
 
     def __matmul__(self, weight: Tensor) -> Tensor:
         if isinstance(self.matrix, SparseMatrix):
             return self.matrix @ (weight if self.kept is None else weight * self.kept.unsqueeze(1))
         if self.kept is None:
-            return self.matrix.t() @ weight
+            return self.matrix @ weight
         columns = self.kept.nonzero().squeeze(1)
-        return self.matrix.index_select(0, columns).t() @ weight.index_select(0, columns)
+        return self.matrix.index_select(1, columns) @ weight.index_select(0, columns)
+
+    def convolved(self, adjacency: Adjacency, weight: Tensor) -> Tensor:
+        """Return A X W in the cheaper order.
+
+        A(XW) takes a sparse product as wide as W forward and another backward; (AX)W takes one as wide as the
+        columns that are kept, and none backward, because X has no gradient. Sparse X has no dense AX at hand.
+        """
+        if isinstance(self.matrix, SparseMatrix):
+            return adjacency @ (self @ weight)
+        if self.kept is None:
+            kept, weight_kept = self.matrix, weight
+        else:
+            columns = self.kept.nonzero().squeeze(1)
+            kept, weight_kept = self.matrix.index_select(1, columns), weight.index_select(0, columns)
+        if kept.shape[1] > 2 * weight.shape[1]:
+            return adjacency @ (kept @ weight_kept)
+        return (adjacency @ kept) @ weight_kept
 
     def block(self, start: int, stop: int, weight: Tensor) -> Tensor:
         """Return rows ``start`` to ``stop`` of ``X @ weight``, without gradient and without a mask."""
         if isinstance(self.matrix, SparseMatrix):
-            return torch.mm(self.matrix.block(start, stop), weight)
-        return self.matrix[:, start:stop].t() @ weight
+            return product(self.matrix.block(start, stop), weight)
+        return self.matrix[start:stop] @ weight

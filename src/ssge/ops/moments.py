@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+
+_ROWS = 2048
+_BLOCK = 128
 
 
 class Moments(NamedTuple):
@@ -30,16 +34,36 @@ class Moments(NamedTuple):
     cross: Tensor | None
 
 
-def moments(z1: Tensor, z2: Tensor | None = None) -> Moments:
+def moments(z1: Tensor, z2: Tensor | None = None, weight: Tensor | None = None) -> Moments:
     """Compute the moments of one view or two; differentiable in ``scatter`` and ``cross``.
 
-    Cost: one product of n d^2 a view forward, another backward; no other n x d work than centring.
+    Cost: one product of n d^2 a view forward, of which symmetry saves a third, another backward; Z is centred piece by
+    piece, never as a whole.
+
+    Parameters
+    ----------
+    z1, z2
+        The views, n x d.
+    weight
+        W (d x e): take the moments of the two views Z W, without ever forming them. For S = Zc1 + Zc2 the scatter of
+        Zc1, of Zc2 and of S say all: forward and backward take three products of n d^2 each, of which symmetry saves a
+        third forward, in place of ten (the layer itself, its two gradients and the moments, twice).
     """
+    n = z1.shape[0]
     if z2 is None:
         mean, scatter = _One.apply(z1)  # type: ignore[no-untyped-call]
-        return Moments(z1.shape[0], (mean,), (scatter,), None)
-    mean1, mean2, scatter1, scatter2, cross = _Two.apply(z1, z2)  # type: ignore[no-untyped-call]
-    return Moments(z1.shape[0], (mean1, mean2), (scatter1, scatter2), cross)
+        return Moments(n, (mean,), (scatter,), None)
+    mean1, mean2, scatter1, scatter2, both = _Two.apply(z1, z2, weight is not None)  # type: ignore[no-untyped-call]
+    if weight is None:
+        return Moments(n, (mean1, mean2), (scatter1, scatter2), both)
+    cross = (((both - scatter1 - scatter2) / 2 @ weight) * weight).sum(0)
+    means, scatters = (mean1, mean2), (scatter1, scatter2)
+    return Moments(
+        n,
+        tuple(mean @ weight.detach() for mean in means),
+        tuple(weight.t() @ (scatter @ weight) for scatter in scatters),
+        cross,
+    )
 
 
 class CollapseWarning(UserWarning):
@@ -89,20 +113,57 @@ class _One(torch.autograd.Function):
 
 
 class _Two(torch.autograd.Function):
+    """Means and scatter of both views, and how they go together: column by column, or the scatter of their sum."""
+
     @staticmethod
-    def forward(ctx: Any, z1: Tensor, z2: Tensor) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, z1: Tensor, z2: Tensor, whole: bool) -> tuple[Tensor, ...]:
         mean1, mean2 = z1.mean(0), z2.mean(0)
-        c1, c2 = z1 - mean1, z2 - mean2
-        ctx.save_for_backward(c1, c2)
+        scatter1, scatter2, both = (z1.new_zeros(z1.shape[1], z1.shape[1]) for _ in range(3))
+        both = both if whole else both[0]
+        for rows1, rows2 in _pieces(z1, z2):
+            c1, c2 = rows1 - mean1, rows2 - mean2
+            _add_upper(scatter1, c1)
+            _add_upper(scatter2, c2)
+            if whole:
+                _add_upper(both, c1.add_(c2))
+            else:
+                both += c1.mul_(c2).sum(0)
+        ctx.save_for_backward(z1, z2, mean1, mean2)
+        ctx.whole = whole
         ctx.mark_non_differentiable(mean1, mean2)
-        return mean1, mean2, c1.t() @ c1, c2.t() @ c2, (c1 * c2).sum(0)
+        return mean1, mean2, _mirrored(scatter1), _mirrored(scatter2), _mirrored(both) if whole else both
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
-        _, _, scatter1, scatter2, cross = gradients
-        c1, c2 = ctx.saved_tensors
-        return (
-            torch.addcmul(c1 @ (scatter1 + scatter1.t()), c2, cross),
-            torch.addcmul(c2 @ (scatter2 + scatter2.t()), c1, cross),
-        )
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
+        _, _, scatter1, scatter2, both = gradients
+        z1, z2, mean1, mean2 = ctx.saved_tensors
+        g1, g2 = scatter1 + scatter1.t(), scatter2 + scatter2.t()
+        g12 = both + both.t() if ctx.whole else both
+        d1, d2 = torch.empty_like(z1), torch.empty_like(z2)
+        for rows1, rows2, out1, out2 in _pieces(z1, z2, d1, d2):
+            c1, c2 = rows1 - mean1, rows2 - mean2
+            if ctx.whole:
+                out2.copy_(torch.mm(c1 + c2, g12, out=out1))
+                out1.addmm_(c1, g1)
+                out2.addmm_(c2, g2)
+            else:
+                torch.mm(c1, g1, out=out1).addcmul_(c2, g12)
+                torch.mm(c2, g2, out=out2).addcmul_(c1, g12)
+        return d1, d2, None
+
+
+def _pieces(*matrices: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """Yield the same rows of all matrices, so many at a time that what is made of them stays in the cache."""
+    for start in range(0, matrices[0].shape[0], _ROWS):
+        yield tuple(matrix[start : start + _ROWS] for matrix in matrices)
+
+
+def _add_upper(scatter: Tensor, centred: Tensor) -> None:
+    """Add Zc'Zc to the upper triangle, by blocks of rows; what lies below the blocks is left out."""
+    for start in range(0, centred.shape[1], _BLOCK):
+        scatter[start : start + _BLOCK, start:].addmm_(centred[:, start : start + _BLOCK].t(), centred[:, start:])
+
+
+def _mirrored(upper: Tensor) -> Tensor:
+    return upper.triu() + upper.triu(1).t()

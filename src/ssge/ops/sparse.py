@@ -11,6 +11,12 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
+
+_PANEL = 64
+_REUSE = 16
+"""Panels pay from about so many entries a row and column on: below that, copying them costs more than the cache gains
+(measured at 6, 18 and 45, where they take 1.6, 0.9 and 0.65 of the time)."""
 
 
 class Rows(NamedTuple):
@@ -83,12 +89,44 @@ class SparseMatrix:
         return csr(part, self.shape[1])
 
 
+def product(sparse: Tensor, dense: Tensor) -> Tensor:
+    """Return the product of a CSR tensor and a dense matrix, without gradient.
+
+    On a processor in float32, `_bag` takes about half the time of the sparse product proper. Where each row of
+    ``dense`` is used often, it goes by panels of columns that stay in the cache.
+    """
+    if dense.dtype != torch.float32 or dense.device.type != "cpu":
+        # Written into memory as it is found, because `torch.mm` would fill it with zeros first and copy it afterwards.
+        result = dense.new_empty(sparse.shape[0], dense.shape[1])
+        return torch.addmm(result, sparse, dense, beta=0, out=result)
+    dense = dense.detach()
+    if sparse.values().numel() < _REUSE * sum(sparse.shape):
+        return _bag(sparse, dense)
+    result = dense.new_empty(sparse.shape[0], dense.shape[1])
+    for start in range(0, dense.shape[1], _PANEL):
+        panel = slice(start, start + _PANEL)
+        result[:, panel] = _bag(sparse, dense[:, panel])
+    return result
+
+
+def _bag(sparse: Tensor, dense: Tensor) -> Tensor:
+    """Return the product as an embedding bag: each of its rows is a weighted sum of rows of ``dense``.
+
+    What is gained is that the kernel of embedding bags fetches ahead the rows it will need.
+    """
+    pointer, column, value = sparse.crow_indices(), sparse.col_indices(), sparse.values()
+    return functional.embedding_bag(
+        column, dense.contiguous(), pointer, mode="sum", per_sample_weights=value, include_last_offset=True
+    )
+
+
 class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, dense: Tensor, forward: Tensor, backward: Tensor) -> Tensor:
         ctx.transpose = backward
-        return torch.mm(forward, dense)
+        return product(forward, dense)
 
     @staticmethod
+    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return torch.mm(ctx.transpose, gradient), None, None
+        return product(ctx.transpose, gradient), None, None

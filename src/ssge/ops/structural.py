@@ -3,7 +3,7 @@
 With A the weighted adjacency, made symmetric (an edge with two weights counts with the larger, as in `Graph.of`),
 d its row sums, and S = D^(-1/2) A D^(-1/2):
 
-- ``degree``: log(1 + d_i) of the graph as it is; two columns, in and out, where it is directed;
+- ``degree``: log(1 + d_i) of the graph as it is; two columns, in and out, where it is read as a directed one;
 - ``clustering``: 2 t_i / (k_i (k_i - 1)), with t_i the triangles and k_i the neighbours of node i, weights set aside;
 - ``return``: the probability (P^s)_ii that a walk with P = D^(-1) A is back after s = 2..8 steps;
 - ``laplacian``: eigenvectors of I - S to its smallest eigenvalues above zero.
@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, UnknownNameError
+from ssge.graph import Direction
 
 log = logging.getLogger(__name__)
 
@@ -39,10 +40,11 @@ _Columns: TypeAlias = "tuple[NDArray[np.floating[Any]], list[str]]"
 
 
 class _Structure(NamedTuple):
-    """The adjacency as given, in row = target, column = source, and made symmetric."""
+    """The adjacency as given, in row = target, column = source, and made symmetric; and how it was read."""
 
     given: sp.csr_array
     symmetric: sp.csr_array
+    direction: Direction | None
 
 
 def structural_features(
@@ -50,6 +52,7 @@ def structural_features(
     weights: NDArray[np.floating[Any]] | None,
     num_nodes: int,
     kinds: Sequence[str] = KINDS,
+    direction: Direction | None = None,
 ) -> tuple[NDArray[np.float32], list[str]]:
     """Return an n x q matrix of features made of the edges, and the names of its columns.
 
@@ -66,6 +69,9 @@ def structural_features(
         n.
     kinds
         Which, of `KINDS`, in the order of the columns.
+    direction
+        How the edges were read, see `Graph.of`: with ``both`` a node has one degree; with ``in`` and ``out`` it has
+        two, named as before ``out`` turned the edges round. Default: one if the edges are symmetric, else two.
 
     Examples
     --------
@@ -87,17 +93,20 @@ def structural_features(
         raise InputError(f"kinds must name at least one of {', '.join(KINDS)}; received none.")
     values = np.ones(edges.shape[1]) if weights is None else weights.astype(np.float64)
     given = sp.csr_array((values, (edges[1], edges[0])), shape=(num_nodes, num_nodes))
-    structure = _Structure(given, given.maximum(given.T.tocsr()).tocsr())
+    structure = _Structure(given, given.maximum(given.T.tocsr()).tocsr(), direction)
     made = [makers[kind](structure) for kind in kinds]
     matrix = np.concatenate([columns for columns, _ in made], axis=1, dtype=np.float32, casting="same_kind")
     return matrix, [name for _, names in made for name in names]
 
 
 def _degree(structure: _Structure) -> _Columns:
-    given, symmetric = structure
-    if (given != symmetric).nnz == 0:
+    given, symmetric, direction = structure
+    if direction == "both" or (direction is None and (given != symmetric).nnz == 0):
         return np.log1p(given.sum(axis=1))[:, None], ["degree"]
-    return np.log1p(np.stack([given.sum(axis=1), given.sum(axis=0)], axis=1)), ["in_degree", "out_degree"]
+    arriving, leaving = given.sum(axis=1), given.sum(axis=0)
+    if direction == "out":
+        arriving, leaving = leaving, arriving
+    return np.log1p(np.stack([arriving, leaving], axis=1)), ["in_degree", "out_degree"]
 
 
 def _clustering(structure: _Structure) -> _Columns:

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssge.io.embeddings import find_ids
+
 
 class Drift(NamedTuple):
     """Of the nodes that two embeddings share: how many, and the cosine of their two vectors.
@@ -32,8 +34,9 @@ def drift(
 
     Models trained apart have unrelated axes, and a cosine between them means nothing.
     """
-    shared, old, new = np.intersect1d(before[0], after[0], assume_unique=True, return_indices=True)
-    x, y = before[1][old].astype(np.float64), after[1][new].astype(np.float64)
+    old = find_ids(before[0], after[0])
+    shared = np.flatnonzero(old >= 0)
+    x, y = before[1][old[shared]].astype(np.float64), after[1][shared].astype(np.float64)
     norms = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
     cosine = np.divide((x * y).sum(axis=1), norms, out=np.ones(len(shared)), where=norms > 0)
     if not shared.size:

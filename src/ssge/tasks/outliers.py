@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ssge.errors import InputError
 from ssge.evaluation._arrays import checked_embedding
 from ssge.ops.neighbors import nearest
 
@@ -36,6 +37,8 @@ def outlier_scores(vectors: ArrayLike, neighbors: int = 20) -> NDArray[np.float6
     """
     rows = checked_embedding(vectors)
     n = rows.shape[0]
+    if neighbors < 1:
+        raise InputError(f"neighbors must be 1 or more; received {neighbors}.")
     if n == 1:
         return np.zeros(1)
     k = min(neighbors, n - 1)

@@ -14,6 +14,7 @@ from ssge.graph import Graph
 from ssge.methods import Method
 from ssge.objectives import Losses
 from ssge.training.checkpoint import Checkpoint, describe_run
+from ssge.training.memory import kept_memory
 
 Epoch: TypeAlias = dict[str, float]
 """One line of history: epoch, total, the named terms, and the seconds since training began."""
@@ -65,7 +66,9 @@ def train(
     graph = graph.without_labels()
     config = method.config
     view = method.prepare(graph)
-    optimiser = torch.optim.Adam(method.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+    optimiser = torch.optim.Adam(
+        method.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
+    )
     generator = torch.Generator(method.weight.device).manual_seed(seed)
     history: list[Epoch] = []
     run = {} if checkpoint is None else describe_run(method, graph, seed)
@@ -75,21 +78,22 @@ def train(
     began = time.perf_counter()
 
     stopped = False
-    while len(history) < config.epochs and not stopped:
-        method.train()
-        optimiser.zero_grad()
-        losses = method(view, generator)
-        line = _measured(losses, len(history) + 1)
-        losses.total.backward()
-        optimiser.step()
-        method.after_step((len(history) + 1) / config.epochs)
-        line["seconds"] = before + time.perf_counter() - began
-        history.append(line)
-        answers = [observer(line) for observer in observers]  # all of them are asked
-        stopped = any(answers)
-        due = checkpoint is not None and checkpoint.every > 0 and len(history) % checkpoint.every == 0
-        if checkpoint is not None and (stopped or due):
-            checkpoint.save(method, optimiser, generator, run, history)
+    with kept_memory():
+        while len(history) < config.epochs and not stopped:
+            method.train()
+            optimiser.zero_grad()
+            losses = method(view, generator)
+            line = _measured(losses, len(history) + 1)
+            losses.total.backward()
+            optimiser.step()
+            method.after_step((len(history) + 1) / config.epochs)
+            line["seconds"] = before + time.perf_counter() - began
+            history.append(line)
+            answers = [observer(line) for observer in observers]  # all of them are asked
+            stopped = any(answers)
+            due = checkpoint is not None and checkpoint.every > 0 and len(history) % checkpoint.every == 0
+            if checkpoint is not None and (stopped or due):
+                checkpoint.save(method, optimiser, generator, run, history)
 
     finished = len(history) >= config.epochs
     if finished:

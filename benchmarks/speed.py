@@ -1,0 +1,228 @@
+"""How fast a step is: ours against PyTorch Geometric's usual way, and against the products that no step can do without.
+
+Prints tables, writes results/speed.json and renews docs/speed.md. For each graph one process runs the three in turn,
+several times over; only ratios within it mean anything. Memory is measured in a process of its own for each: the
+highest resident memory during training minus that just before it, with the graph loaded (and, for the reference,
+already dense).
+
+Run it on a quiet machine; ``--quick`` takes two small graphs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORD, DOCUMENT = ROOT / "results" / "speed.json", ROOT / "docs" / "speed.md"
+BEGIN, END = "<!-- speed: begin -->\n", "<!-- speed: end -->\n"
+FIVE = ("cora", "citeseer", "pubmed", "computer", "coauthor_cs")
+GRAPHS = (*FIVE, "arxiv")
+ROUNDS = {"cora": 8, "citeseer": 8, "pubmed": 5, "computer": 3, "coauthor_cs": 3, "arxiv": 1}
+EPOCHS = 4
+
+
+def setting(name: str) -> tuple[Any, dict[str, Any]]:
+    """Return a graph without labels and the settings of its recipe; ArXiv has its structure, features are made."""
+    import numpy as np
+
+    from ssge.datasets import load
+    from ssge.experiments.recipes import load_recipe
+    from ssge.graph import Graph
+
+    config = load_recipe(f"ssge/{name}").config
+    if name != "arxiv":
+        return load(name).without_labels(), config
+    path = Path(os.environ["SSGE_DATA"]) / "ogbn_arxiv" / "raw" / "edge.csv.gz"
+    edges = np.loadtxt(path, delimiter=",", dtype=np.int64)
+    features = np.random.default_rng(0).standard_normal((edges.max() + 1, 128), dtype=np.float32)
+    return Graph.of(edges=edges.T, features=features, name="arxiv (structure)"), config
+
+
+def train_ours(graph: Any, config: dict[str, Any], epochs: int, observers: Any = ()) -> list[float]:
+    """Train with the package's own trainer and return the seconds of each epoch but the first."""
+    import torch
+
+    from ssge.training.checkpoint import build
+    from ssge.training.trainer import train
+
+    method = build("ssge", config | {"epochs": epochs}, graph.info, 0, torch.float32)
+    seconds = [line["seconds"] for line in train(method, graph, observers=observers).history]
+    return [after - before for before, after in pairwise(seconds)]
+
+
+def breakdown(graph: Any, config: dict[str, Any]) -> dict[str, float]:
+    """Return the share of one step that each kind of work takes, by the profiler."""
+    from torch.profiler import ProfilerActivity, profile
+
+    profiler = profile(activities=[ProfilerActivity.CPU])
+
+    def watch(line: dict[str, float]) -> None:
+        if line["epoch"] == 1:
+            profiler.start()
+        elif line["epoch"] == 2:
+            profiler.stop()
+
+    train_ours(graph, config, 2, [watch])
+    kinds = {
+        "dense products": ("aten::mm", "aten::addmm", "aten::addmm_", "aten::bmm"),
+        "sparse products": ("aten::_embedding_bag", "aten::_embedding_bag_forward_only"),
+        "eigendecomposition": ("aten::_linalg_eigh",),
+        "activation": ("aten::elu_", "aten::elu_backward"),
+        "batch normalisation": ("aten::native_batch_norm", "aten::native_batch_norm_backward"),
+    }
+    found = dict.fromkeys([*kinds, "other"], 0.0)
+    for event in profiler.key_averages():
+        kind = next((kind for kind, names in kinds.items() if event.key in names), "other")
+        found[kind] += event.self_cpu_time_total
+    total = sum(found.values())
+    return {kind: value / total for kind, value in found.items()}
+
+
+def measure_time(name: str) -> dict[str, Any]:
+    import torch
+
+    from reference import Reference
+    from ssge.methods.ssge import SSGEConfig
+    from ssge.views import View
+    from unavoidable import floor
+
+    graph, config = setting(name)
+    against = Reference(graph, config) if name != "arxiv" else None  # there a message alone takes gigabytes
+    ours, theirs, least = [], [], []
+    for _ in range(ROUNDS[name]):
+        ours.append(statistics.median(train_ours(graph, config, EPOCHS)))
+        least.append(floor(View.of(graph), SSGEConfig(**config)))
+        if against is not None:
+            began = time.perf_counter()
+            against.step()
+            theirs.append(time.perf_counter() - began)
+    middle = min(least, key=lambda found: found["total"])
+    return {
+        "threads": torch.get_num_threads(),
+        "ours_seconds": statistics.median(ours),
+        "reference_seconds": statistics.median(theirs) if theirs else None,
+        "floor_seconds": statistics.median(found["total"] for found in least),
+        "floor_parts": middle,
+        "faster_than_reference": statistics.median(t / o for t, o in zip(theirs, ours, strict=True))
+        if theirs
+        else None,
+        "above_floor": statistics.median(o / f["total"] for o, f in zip(ours, least, strict=True)),
+        "breakdown": breakdown(graph, config),
+    }
+
+
+def resident(field: str) -> float:
+    """Return VmRSS or VmHWM in MiB."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError(f"No {field} in /proc/self/status: memory is measured on Linux only.")
+
+
+def measured_memory(run: Callable[[], object]) -> dict[str, float]:
+    """Return how far the resident memory rose while something ran, and how high, in MiB."""
+    gc.collect()
+    before = resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # VmHWM begins anew
+    run()
+    return {"above_graph_mb": resident("VmHWM") - before, "peak_mb": resident("VmHWM")}
+
+
+def measure_memory(name: str, variant: str) -> dict[str, float]:
+    from reference import Reference
+    from ssge.datasets import load
+
+    graph, config = setting(name)
+    small = load("karate").without_labels()
+    if variant == "ours":
+        train_ours(small, config | {"widths": (8, 8)}, 1)  # so that the libraries' own memory is there before
+        return measured_memory(lambda: train_ours(graph, config, 3))
+    Reference(small, config | {"widths": (8, 8)}).step()
+    reference = Reference(graph, config)
+    return measured_memory(lambda: [reference.step() for _ in range(3)])
+
+
+def in_process(*words: str) -> dict[str, Any]:
+    done = subprocess.run([sys.executable, __file__, *words], check=True, stdout=subprocess.PIPE, text=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def measure(name: str) -> dict[str, Any]:
+    found = in_process("--time", name)
+    found["memory_ours"] = in_process("--memory", name, "--variant", "ours")
+    if name != "arxiv":
+        found["memory_reference"] = in_process("--memory", name, "--variant", "reference")
+        found["memory_ratio"] = found["memory_ours"]["above_graph_mb"] / found["memory_reference"]["above_graph_mb"]
+    return found
+
+
+def table(found: dict[str, Any]) -> str:
+    """Return the figures in Markdown."""
+    lines = [
+        "| graph | times faster than the reference | step / floor | memory / reference | peak memory, MiB |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for name, line in found.items():
+        faster = "-" if line["faster_than_reference"] is None else f"{line['faster_than_reference']:.1f}"
+        memory = f"{line['memory_ratio']:.2f}" if "memory_ratio" in line else "-"
+        peak = line["memory_ours"]["peak_mb"]
+        lines.append(f"| {name} | {faster} | {line['above_floor']:.2f} | {memory} | {peak:,.0f} |")
+    ratios = [line["faster_than_reference"] for name, line in found.items() if name in FIVE]
+    if ratios:
+        lines.append(f"\nGeometric mean over {len(ratios)}: {statistics.geometric_mean(ratios):.1f} times faster.")
+    kinds = list(next(iter(found.values()))["breakdown"])
+    lines += ["\n| share of the step, % | " + " | ".join(kinds) + " |", "| --- |" + " ---: |" * len(kinds)]
+    for name, line in found.items():
+        lines.append(f"| {name} | " + " | ".join(f"{100 * line['breakdown'][kind]:.0f}" for kind in kinds) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def renew(found: dict[str, Any], facts: dict[str, str]) -> None:
+    """Put the tables into the document, with the machine named."""
+    threads = next(iter(found.values()))["threads"]
+    machine = f"\n{facts['processor']}, {threads} threads of {facts['cores']}, torch {facts['torch']}.\n\n"
+    head, rest = DOCUMENT.read_text().split(BEGIN)
+    DOCUMENT.write_text(head + BEGIN + machine + table(found) + END + rest.split(END)[1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="two small graphs only; writes no record")
+    parser.add_argument("--only", help="graphs, separated by commas; writes no record")
+    parser.add_argument("--time", help=argparse.SUPPRESS)
+    parser.add_argument("--memory", help=argparse.SUPPRESS)
+    parser.add_argument("--variant", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.time:
+        print(json.dumps(measure_time(options.time)))
+        return
+    if options.memory:
+        print(json.dumps(measure_memory(options.memory, options.variant)))
+        return
+    names = options.only.split(",") if options.only else ("cora", "citeseer") if options.quick else GRAPHS
+    found = {}
+    for name in names:
+        found[name] = measure(name)
+        print(name, json.dumps(found[name]), flush=True)
+    print(table(found))
+    if not options.only and not options.quick:
+        from ssge.records import machine
+
+        facts = machine()
+        RECORD.write_text(json.dumps({"machine": facts, "graphs": found}, indent=1) + "\n")
+        renew(found, facts)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""What a training will take: parameters, memory and time, before it starts."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ssge.errors import InputError
+from ssge.graph import Graph
+from ssge.methods import MethodConfig
+
+Precision: TypeAlias = Literal["float32", "float64"]
+
+LIBRARIES = 10 << 20
+"""Bytes that the libraries take during a training, whatever its size."""
+SPARE = 1.45
+"""Measured over counted bytes: what lies idle between blocks of different sizes, and what dense products pack."""
+_TRIAL_FLOPS = 4e10
+_TRIAL_EPOCHS = 4
+
+
+class Estimate(NamedTuple):
+    """What a training takes.
+
+    Attributes
+    ----------
+    parameters
+        Numbers that are trained.
+    memory
+        Bytes at the highest point of the training, beside the graph and the libraries as they are loaded.
+    seconds
+        Of all epochs; None where only memory was asked for.
+    """
+
+    parameters: int
+    memory: int
+    seconds: float | None = None
+
+
+def estimate(graph: Graph, method: str, config: MethodConfig, dtype: Precision = "float32") -> Estimate:
+    """Estimate a training of a graph; takes a second or two, because it trains small graphs of the same kind.
+
+    Memory is counted (`training_memory`). Time is measured on random graphs with the same widths, the same number of
+    edges a node and the same density of features, at two sizes, and continued in a straight line, since all that
+    depends on the graph's size grows in proportion to it.
+    """
+    return Estimate(*_counted(graph, config, dtype), _seconds(graph, method, config, dtype))
+
+
+def check_memory(
+    graph: Graph, config: MethodConfig, dtype: Precision = "float32", available: int | None = None
+) -> None:
+    """Refuse a training for which the memory of this machine would not suffice.
+
+    ``available`` are the bytes that are free; default: what the system says, and nothing is refused where it does not.
+    """
+    if not hasattr(config, "widths"):
+        return
+    free = available_memory() if available is None else available
+    needed = _counted(graph, config, dtype)[1]
+    if free is not None and needed > free:
+        raise InputError(
+            f"Training needs about {_gigabytes(needed)} beside the graph, and {_gigabytes(free)} of memory are free: "
+            f"choose smaller widths (now {' '.join(map(str, config.widths))})"
+            + (" or dtype float32." if dtype == "float64" else ".")
+        )
+
+
+def available_memory() -> int | None:
+    """Return the bytes that this process may still take, by the system's and the container's account."""
+    system = Path("/proc/meminfo")
+    lines = system.read_text().splitlines() if system.exists() else []
+    found = [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
+    limit, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
+    if limit.exists() and used.exists() and limit.read_text().strip().isdecimal():
+        found.append(int(limit.read_text()) - int(used.read_text()))
+    return min(found) if found else None
+
+
+def training_memory(graph: Graph, config: Any, dtype: Precision = "float32") -> int:
+    """Count the bytes that training takes at its highest point, beside the graph as it is loaded.
+
+    What counts: the adjacency with its transpose, and once more for each view; of each layer, what the backward pass
+    needs, for two views; the gradients of both outputs; four numbers a parameter (itself, gradient, two of Adam).
+    """
+    number = np.dtype(dtype).itemsize
+    n, m, p = graph.info
+    gcn = config.encoder == "gcn"
+    stored: int | None = getattr(graph.features, "nnz", None)  # entries of sparse features
+    # The pattern holds columns and values twice and an order of 8 bytes; while it is built, about 60 bytes more.
+    constant = (16 + 2 * number) * (m + n)
+    building = constant + 60 * (m + n)
+    if stored is not None:
+        constant += 2 * (4 + number) * stored
+        building += (2 * (4 + number) + 16) * stored
+    elif graph.features.dtype != np.dtype(dtype):
+        constant += number * n * p
+    edges = 2 * 2 * (4 + number) * (round(m * (1 - config.edge_drop)) + n) if gcn else 0
+
+    hidden, last = ([0, *config.widths])[-2:]
+    factored = 0 < hidden <= last and not config.output_bias
+    output = hidden if factored else last
+    saved = round(p * (1 - config.feature_mask)) if stored is None and (gcn or config.feature_mask) else 0
+    saved += sum(width * (2 if above >= width or not gcn else 1) for width, above in pairwise(config.widths))
+    saved += 0 if factored else output
+    numbers: int = n * (2 * saved + max(2 * output, hidden)) + 4 * _parameters(p, config) + p * config.widths[0]
+    return max(building, round(SPARE * (constant + edges + number * numbers))) + LIBRARIES
+
+
+def _counted(graph: Graph, config: Any, dtype: Precision) -> tuple[int, int]:
+    return _parameters(graph.num_features, config), training_memory(graph, config, dtype)
+
+
+def _parameters(p: int, config: Any) -> int:
+    widths: tuple[int, ...] = (p, *config.widths)
+    weights = sum(a * b for a, b in pairwise(widths))
+    biases = sum(widths[1:-1]) + (widths[-1] if config.output_bias else 0)
+    return weights + biases + (2 * sum(widths[1:-1]) if config.encoder == "mlp" else 0)
+
+
+def _seconds(graph: Graph, method: str, config: Any, dtype: Precision) -> float:
+    widths = (min(graph.num_features, 512), *config.widths)
+    flops = 20 * sum(a * b for a, b in pairwise(widths)) + 20 * widths[-1] ** 2  # a node and step, roughly
+    large = max(round(_TRIAL_FLOPS / flops), 4 * widths[-1])
+    if graph.num_nodes <= 1.5 * large:
+        return float(config.epochs * _step_seconds(graph.without_labels(), method, config, dtype))
+    sizes = (large // 2, large)
+    half, whole = (_step_seconds(_like(graph, size), method, config, dtype) for size in sizes)
+    a_node = max(whole - half, 0.1 * whole) / (sizes[1] - sizes[0])
+    return float(config.epochs * (whole + a_node * (graph.num_nodes - large)))
+
+
+def _step_seconds(graph: Graph, method: str, config: Any, dtype: Precision) -> float:
+    import torch
+
+    from ssge.training.checkpoint import build
+    from ssge.training.trainer import train
+
+    short = config.model_copy(update={"epochs": _TRIAL_EPOCHS})
+    trial = build(method, short.model_dump(), graph.info, 0, getattr(torch, dtype))
+    ends = [line["seconds"] for line in train(trial, graph).history]
+    return statistics.median(after - before for before, after in pairwise(ends))
+
+
+def _like(graph: Graph, nodes: int) -> Graph:
+    """Return a random graph with so many nodes and as many edges a node and features of the same density."""
+    rng = np.random.default_rng(0)
+    edges = rng.integers(nodes, size=(2, round(graph.num_edges / graph.num_nodes * nodes)))
+    edges = edges[:, np.lexsort(edges)]
+    features = graph.features[np.sort(rng.choice(graph.num_nodes, nodes, replace=False))]
+    weights = None if graph.weights is None else np.ones(edges.shape[1], dtype=graph.weights.dtype)
+    return replace(
+        graph.without_labels(), features=features, edges=edges, weights=weights, node_ids=np.arange(nodes), schema=None
+    )
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
+
+
+def describe(found: Estimate, epochs: int) -> str:
+    """Return an estimate in words."""
+    assert found.seconds is not None
+    free = available_memory()
+    return (
+        f"{found.parameters:,} parameters; about {_gigabytes(found.memory)} of memory beside the graph"
+        + ("" if free is None else f" ({_gigabytes(free)} free)")
+        + f"; about {found.seconds:.1f} s for {epochs} epochs on {_threads()}."
+    )
+
+
+def _threads() -> str:
+    import torch
+
+    count = torch.get_num_threads()
+    return f"{count} thread{'' if count == 1 else 's'} of {os.cpu_count()}"
