@@ -104,7 +104,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         *,
         hidden: Sequence[int] | None = None,
         encoder: Literal["gcn", "mlp"] = "gcn",
-        edge_drop: float = 0.2,
+        edge_drop: float = 0.3,
         feature_mask: float = 0.2,
         uniformity_weight: float | None = None,
         epochs: int | None = None,

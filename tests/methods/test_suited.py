@@ -15,20 +15,20 @@ from ssge.methods import METHODS
 
 
 @pytest.mark.parametrize(
-    ("nodes", "features", "width", "weight"),
+    ("info", "width", "weight", "epochs"),
     [
-        (2708, 1433, 512, 0.279),  # Cora
-        (1797, 64, 64, 3.0),  # digits: as wide as its features
-        (34, 34, 8, 3.0),  # karate: a quarter of its nodes
-        (169_343, 128, 128, 3.0),  # ArXiv
-        (18_333, 6_805, 512, 0.059),  # CoauthorCS
-        (10**6, 10**5, 512, 0.03),
-        (3, 1, 2, 3.0),
+        (GraphInfo(2708, 10556, 1433), 512, 0.193, 27),  # Cora
+        (GraphInfo(1797, 24000, 64), 64, 3.0, 46),  # as digits: no wider than its features
+        (GraphInfo(34, 156, 34), 8, 3.0, 29),  # karate: a quarter of its nodes
+        (GraphInfo(18_333, 163_788, 6_805), 512, 0.061, 37),  # CoauthorCS
+        (GraphInfo(1000, 200_000, 500), 128, 3.0, 100),
+        (GraphInfo(10**6, 10**6, 10**5), 512, 0.03, 22),
+        (GraphInfo(3, 0, 1), 2, 0.03, 20),
     ],
 )
-def test_width_and_weight_follow_the_graph(nodes: int, features: int, width: int, weight: float) -> None:
-    settings = METHODS["ssge"].suited(GraphInfo(nodes, 10 * nodes, features))
-    assert settings == {"widths": (width, width), "uniformity_weight": weight, "epochs": 40}
+def test_settings_follow_the_graph(info: GraphInfo, width: int, weight: float, epochs: int) -> None:
+    found = METHODS["ssge"].suited(info)
+    assert found == {"widths": (width, width), "uniformity_weight": weight, "epochs": epochs}
 
 
 def test_command_and_estimator_take_the_same_settings(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path / "c.safetensors", every=2)
     train(method(), GRAPH, checkpoint=checkpoint)
     other = build("ssge", CONFIG | {"edge_drop": 0.5}, GRAPH.info)
-    with pytest.raises(InputError, match=r"another run: its edge_drop is 0\.2, this run's is 0\.5"):
+    with pytest.raises(InputError, match=r"another run: its edge_drop is 0\.3, this run's is 0\.5"):
         train(other, GRAPH, checkpoint=checkpoint, resume=True)
     with pytest.raises(InputError, match="another run: its seed is 0, this run's is 1"):
         train(method(), GRAPH, seed=1, checkpoint=checkpoint, resume=True)

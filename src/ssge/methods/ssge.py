@@ -20,7 +20,7 @@ class SSGEConfig(MethodConfig):
     """Settings of SSGE; the names in brackets are the paper's."""
 
     epochs: int = Field(40, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
-    edge_drop: float = Field(0.2, ge=0, le=1, description="Probability of dropping an edge of a view [p_d].")
+    edge_drop: float = Field(0.3, ge=0, le=1, description="Probability of dropping an edge of a view [p_d].")
     feature_mask: float = Field(0.2, ge=0, le=1, description="Probability of masking a feature column of a view [p_m].")
     uniformity_weight: float = Field(0.1, ge=0, description="Weight of the uniformity term [lambda].")
     alignment_weight: float = Field(1.0, ge=0, description="Weight of the alignment term; 0 for the ablation.")
@@ -66,14 +66,16 @@ class SSGE(Method):
         """Let widths, the weight of uniformity and epochs follow the graph; docs/defaults.md has the figures.
 
         Two layers as wide as the largest power of two within 512, the number of features and a quarter of the number of
-        nodes, because uniformity is a matter of d x d correlations over n nodes. The weight is inverse to
-        the number of features, as are, by and large, those that the paper chose for its datasets. The more neighbours a
-        node has, the more alike the outputs of the untrained encoder are, and the longer it takes to spread them.
+        nodes, because uniformity is a matter of d x d correlations over n nodes. The weight falls with the number of
+        features and rises with the root of the mean degree, as do, by and large, those that the paper chose for its
+        datasets: the more neighbours a node has, the more alike the outputs of the untrained encoder are, and the
+        more, and the longer, they have to be spread.
         """
+        degree = info.num_edges / info.num_nodes
         room = min(512, info.num_features, info.num_nodes // 4)
         width = 1 << max(room, 2).bit_length() - 1
-        weight = min(max(400 / info.num_features, 0.03), 3.0)
-        epochs = min(20 + 2 * info.num_edges // info.num_nodes, 100)
+        weight = min(max(140 * degree**0.5 / info.num_features, 0.03), 3.0)
+        epochs = min(20 + int(2 * degree), 100)
         return {"widths": (width, width), "uniformity_weight": round(weight, 3), "epochs": epochs}
 
     def prepare(self, graph: Graph) -> View:
