@@ -21,7 +21,7 @@ from ssge.methods import METHODS
         (GraphInfo(1797, 24000, 64), 64, 3.0, 46),  # as digits: no wider than its features
         (GraphInfo(34, 156, 34), 8, 3.0, 29),  # karate: a quarter of its nodes
         (GraphInfo(18_333, 163_788, 6_805), 512, 0.061, 37),  # CoauthorCS
-        (GraphInfo(1000, 200_000, 500), 128, 3.0, 100),
+        (GraphInfo(1000, 200_000, 500), 256, 3.0, 100),
         (GraphInfo(10**6, 10**6, 10**5), 512, 0.03, 22),
         (GraphInfo(3, 0, 1), 2, 0.03, 20),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -65,15 +66,15 @@ class SSGE(Method):
     def suited(cls, info: GraphInfo) -> dict[str, Any]:
         """Let widths, the weight of uniformity and epochs follow the graph; docs/defaults.md has the figures.
 
-        Two layers as wide as the largest power of two within 512, the number of features and a quarter of the number of
-        nodes, because uniformity is a matter of d x d correlations over n nodes. The weight falls with the number of
+        Two layers as wide as the power of two next to the least of 512, the number of features and a quarter of the
+        number of nodes, because uniformity is a matter of d x d correlations over n nodes. The weight falls with the number of
         features and rises with the root of the mean degree, as do, by and large, those that the paper chose for its
         datasets: the more neighbours a node has, the more alike the outputs of the untrained encoder are, and the
         more, and the longer, they have to be spread.
         """
         degree = info.num_edges / info.num_nodes
         room = min(512, info.num_features, info.num_nodes // 4)
-        width = 1 << max(room, 2).bit_length() - 1
+        width = 2 ** round(math.log2(max(room, 2)))
         weight = min(max(140 * degree**0.5 / info.num_features, 0.03), 3.0)
         epochs = min(20 + int(2 * degree), 100)
         return {"widths": (width, width), "uniformity_weight": round(weight, 3), "epochs": epochs}
