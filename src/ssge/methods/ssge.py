@@ -67,10 +67,10 @@ class SSGE(Method):
         """Let widths, the weight of uniformity and epochs follow the graph; docs/defaults.md has the figures.
 
         Two layers as wide as the power of two next to the least of 512, the number of features and a quarter of the
-        number of nodes, because uniformity is a matter of d x d correlations over n nodes. The weight falls with the number of
-        features and rises with the root of the mean degree, as do, by and large, those that the paper chose for its
-        datasets: the more neighbours a node has, the more alike the outputs of the untrained encoder are, and the
-        more, and the longer, they have to be spread.
+        number of nodes, because uniformity is a matter of d x d correlations over n nodes. The weight falls with the
+        number of features and rises with the root of the mean degree, as do, by and large, those that the paper chose
+        for its datasets: the more neighbours a node has, the more alike the outputs of the untrained encoder are, and
+        the more, and the longer, they have to be spread.
         """
         degree = info.num_edges / info.num_nodes
         room = min(512, info.num_features, info.num_nodes // 4)
