@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import sys
@@ -67,3 +68,12 @@ def test_readme_tables_are_those_of_the_records() -> None:
         sys.path.pop(0)
     readme = (ROOT / "README.md").read_text()
     assert results.renew(readme, results.tables()) == readme
+
+
+def test_the_page_on_clustering_is_that_of_the_record() -> None:
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        import bias
+    finally:
+        sys.path.pop(0)
+    assert bias.table(json.loads(bias.RECORD.read_text())) in (ROOT / "docs" / "clustering.md").read_text()
