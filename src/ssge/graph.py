@@ -32,11 +32,12 @@ class Split(NamedTuple):
 
 
 class GraphInfo(NamedTuple):
-    """What a method must know of a graph to be built."""
+    """What a method must know of a graph to be built; only a supervised one is told the number of classes."""
 
     num_nodes: int
     num_edges: int
     num_features: int
+    num_classes: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +103,14 @@ class Graph:
     def info(self) -> GraphInfo:
         """The three sizes that a method is built from."""
         return GraphInfo(self.num_nodes, self.num_edges, self.num_features)
+
+    def with_labels_of(self, nodes: NDArray[np.int64]) -> Graph:
+        """Return the same graph with the labels of some nodes alone; the others have class -1, and splits are gone."""
+        if self.labels is None:
+            raise InputError(f"{self.name} has no labels, and a supervised method needs some.")
+        labels = np.full_like(self.labels, -1)
+        labels[nodes] = self.labels[nodes]
+        return replace(self, labels=labels, splits=(), class_names=())
 
     def without_labels(self) -> Graph:
         """Return the same graph with nothing in it that names a class."""

@@ -55,6 +55,7 @@ class RunRecord(BaseModel):
     recipe: str | None = None
     reading: dict[str, Any] = {}
     warm_start: str | None = None
+    splits: str | None = None
     graph: dict[str, int] = {}
     parameters: int = 0
     scale: float = 1.0

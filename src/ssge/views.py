@@ -15,10 +15,14 @@ from ssge.ops.features import Features
 
 
 class View(NamedTuple):
-    """Features and adjacency over the same nodes; the clean graph is the view in which nothing was dropped."""
+    """Features and adjacency over the same nodes; the clean graph is the view in which nothing was dropped.
+
+    ``labels`` are there for supervised methods alone: the class of a training node, -1 for every other node.
+    """
 
     features: Features
     adjacency: Adjacency
+    labels: Tensor | None = None
 
     @classmethod
     def of(

@@ -214,7 +214,8 @@ def test_too_little_memory_is_told_before_anything_is_written(
     asked = []
     monkeypatch.setattr(runs, "check_memory", lambda *arguments: asked.append(arguments))
     assert ssge("fit", "karate", "--out", "x", "--epochs", "0", "--dtype", "float64", "--quiet").code == 0
-    ((graph, config, dtype),) = asked
+    ((graph, method, config, dtype),) = asked
+    assert method == "ssge"
     assert graph.num_nodes == 34 and config.epochs == 0 and dtype == "float64"
     monkeypatch.undo()
     monkeypatch.chdir(here)

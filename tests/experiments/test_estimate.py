@@ -43,7 +43,7 @@ gc.collect()
 before = resident("VmRSS")
 Path("/proc/self/clear_refs").write_text("5")
 learn(graph, **settings)
-print(resident("VmHWM") - before, training_memory(graph, resolve_config("ssge", settings)))
+print(resident("VmHWM") - before, training_memory(graph, "ssge", resolve_config("ssge", settings)))
 """
 
 
@@ -84,19 +84,21 @@ def test_time_of_a_graph_too_large_to_try_is_continued_from_smaller_ones() -> No
 
 def test_memory_grows_with_every_size() -> None:
     def needed(graph: Graph = GRAPH, **settings: object) -> int:
-        return training_memory(graph, resolve_config("ssge", {"widths": (64, 64)} | settings))
+        return training_memory(graph, "ssge", resolve_config("ssge", {"widths": (64, 64)} | settings))
 
     assert needed(widths=(128, 128)) > needed() > needed(widths=(64,))
     assert needed(random_graph(n=600, m=900)) > needed()
     assert needed(random_graph(n=300, m=90_000)) > needed()
-    assert training_memory(GRAPH, resolve_config("ssge"), "float64") > training_memory(GRAPH, resolve_config("ssge"))
+    assert training_memory(GRAPH, "ssge", resolve_config("ssge"), "float64") > training_memory(
+        GRAPH, "ssge", resolve_config("ssge")
+    )
 
 
 def test_refusal_names_the_estimate_the_memory_and_what_to_do() -> None:
     config = resolve_config("ssge", {"widths": (64, 32)})
     with pytest.raises(InputError, match=r"needs about \d+ MiB .* 1 MiB of memory are free: .*widths \(now 64 32\)"):
-        check_memory(GRAPH, config, available=1 << 20)
-    check_memory(GRAPH, config, available=1 << 40)
-    check_memory(GRAPH, config)
+        check_memory(GRAPH, "ssge", config, available=1 << 20)
+    check_memory(GRAPH, "ssge", config, available=1 << 40)
+    check_memory(GRAPH, "ssge", config)
     free = available_memory()
     assert free is None or free > 0

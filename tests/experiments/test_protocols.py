@@ -43,7 +43,7 @@ def named(name: str, *splits: Split) -> Graph:
 )
 def test_splits_are_the_protocol_s(name: str, public: bool, protocol: str, sizes: tuple[int, ...]) -> None:
     graph = named(name, PUBLIC) if public else named(name)
-    splits, _ = _splits(graph, PROTOCOLS[protocol])
+    splits, _ = _splits(graph, PROTOCOLS[protocol].splits, PROTOCOLS[protocol].repeats)
     assert len(splits) == 10
     for split in splits:
         assert tuple(part.size for part in split) == sizes
@@ -52,7 +52,7 @@ def test_splits_are_the_protocol_s(name: str, public: bool, protocol: str, sizes
 
 def test_several_public_splits_are_each_used_once() -> None:
     other = Split(PUBLIC.valid, PUBLIC.train, PUBLIC.test)
-    splits, title = _splits(named("wikics", PUBLIC, other), PROTOCOLS["paper"])
+    splits, title = _splits(named("wikics", PUBLIC, other), "paper", 10)
     assert len(splits) == 2
     assert title == "2 public"
 

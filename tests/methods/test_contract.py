@@ -15,9 +15,10 @@ from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.methods import METHODS, Method
 from ssge.training.checkpoint import Checkpoint, build, load_model, save_model
-from ssge.training.trainer import train
+from ssge.training.trainer import Trained, train
 
 GRAPH = random_graph(n=80, p=12, m=300)
+LABELLED = np.arange(40)
 SMALL: dict[str, Any] = {"epochs": 4}
 WIDTHS = {"widths": (10, 6)}
 
@@ -38,12 +39,23 @@ every_method = pytest.mark.parametrize(("name", "config"), variants())
 
 
 def built(name: str, config: dict[str, Any], seed: int = 0) -> Method:
-    return build(name, config, GRAPH.info, seed, torch.float64)
+    return build(name, config, METHODS[name].sizes(GRAPH), seed, torch.float64)
+
+
+def trained(method: Method, graph: Graph = GRAPH, **options: Any) -> Trained:
+    """Train on a graph; a supervised method on the labels of its first half."""
+    return train(method, graph, labelled=LABELLED if method.supervised else None, **options)
+
+
+def prepared(method: Method) -> Any:
+    """Return the first batch of a training."""
+    graph = GRAPH.with_labels_of(LABELLED) if method.supervised else GRAPH.without_labels()
+    return next(iter(method.batches(method.prepare(graph), torch.Generator().manual_seed(0))))
 
 
 def embedding(name: str, config: dict[str, Any], graph: Graph = GRAPH, seed: int = 0) -> np.ndarray:
     method = built(name, config, seed)
-    train(method, graph, seed=seed)
+    trained(method, graph, seed=seed)
     return method.embed(graph).numpy()
 
 
@@ -51,6 +63,7 @@ def embedding(name: str, config: dict[str, Any], graph: Graph = GRAPH, seed: int
 def test_facts_are_there(name: str, config: dict[str, Any]) -> None:
     cls = METHODS[name]
     assert cls.name == name
+    assert set(cls.modes) <= {"full", "walks"} and cls.modes
     for fact in (cls.title, cls.family, cls.inputs, cls.reference):
         assert fact
     for field, description in cls.Config.model_fields.items():
@@ -68,7 +81,7 @@ def test_trains_to_finite_embeddings_of_unit_size(name: str, config: dict[str, A
 @every_method
 def test_every_parameter_gets_a_gradient(name: str, config: dict[str, Any]) -> None:
     method = built(name, config)
-    method(method.prepare(GRAPH), torch.Generator().manual_seed(0)).total.backward()
+    method(prepared(method), torch.Generator().manual_seed(0)).total.backward()
     for key, parameter in method.named_parameters():
         if parameter.requires_grad:
             assert parameter.grad is not None, key
@@ -80,7 +93,7 @@ def test_every_parameter_gets_a_gradient(name: str, config: dict[str, Any]) -> N
 @every_method
 def test_the_loss_falls(name: str, config: dict[str, Any]) -> None:
     method = built(name, config | {"epochs": 60, "learning_rate": 0.01})
-    history = train(method, GRAPH).history
+    history = trained(method).history
     assert np.mean([h["total"] for h in history[-5:]]) < np.mean([h["total"] for h in history[:5]])
 
 
@@ -92,20 +105,32 @@ def test_same_seed_same_bytes_other_seed_other_bytes(name: str, config: dict[str
 
 
 @every_method
-def test_labels_are_never_seen(name: str, config: dict[str, Any]) -> None:
+def test_labels_are_never_seen_but_those_of_training_nodes(name: str, config: dict[str, Any]) -> None:
     assert GRAPH.labels is not None
-    permuted = replace(GRAPH, labels=np.random.default_rng(0).permutation(GRAPH.labels))
-    assert embedding(name, config).tobytes() == embedding(name, config, permuted).tobytes()
-    assert embedding(name, config).tobytes() == embedding(name, config, GRAPH.without_labels()).tobytes()
+    labels = GRAPH.labels.copy()
+    hidden = np.setdiff1d(np.arange(GRAPH.num_nodes), LABELLED) if METHODS[name].supervised else slice(None)
+    labels[hidden] = np.random.default_rng(0).permutation(labels[hidden])
+    assert embedding(name, config).tobytes() == embedding(name, config, replace(GRAPH, labels=labels)).tobytes()
+    if METHODS[name].supervised:
+        other = replace(GRAPH, labels=(GRAPH.labels + 1) % GRAPH.num_classes)
+        assert embedding(name, config).tobytes() != embedding(name, config, other).tobytes()
+        with pytest.raises(InputError, match="labelled must name the training nodes"):
+            train(built(name, config), GRAPH)
+    else:
+        assert embedding(name, config).tobytes() == embedding(name, config, GRAPH.without_labels()).tobytes()
 
 
 @every_method
 def test_permuting_the_nodes_permutes_the_embedding(name: str, config: dict[str, Any]) -> None:
     method = built(name, config)
-    train(method, GRAPH)
+    trained(method)
     order = np.random.default_rng(0).permutation(GRAPH.num_nodes)
     position = np.argsort(order)
     permuted = Graph.of(edges=position[GRAPH.edges], features=GRAPH.features[order], dtype=np.float64)
+    if not method.inductive:
+        with pytest.raises(InputError, match="another graph than the one it was trained on"):
+            method.embed(permuted)
+        return
     np.testing.assert_allclose(method.embed(permuted).numpy(), method.embed(GRAPH).numpy()[order], atol=1e-12)
 
 
@@ -118,7 +143,7 @@ def test_chunks_do_not_change_the_embedding(name: str, config: dict[str, Any]) -
 @every_method
 def test_model_round_trip(name: str, config: dict[str, Any], tmp_path: Path) -> None:
     method = built(name, config)
-    train(method, GRAPH)
+    trained(method)
     save_model(tmp_path / "model.safetensors", method, note="kept")
     again, facts = load_model(tmp_path / "model.safetensors")
     assert facts["note"] == "kept"
@@ -131,17 +156,18 @@ def test_model_round_trip(name: str, config: dict[str, Any], tmp_path: Path) -> 
 def test_resumed_training_is_bit_equal(name: str, config: dict[str, Any], stop: int, tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path / "checkpoint.safetensors", every=0)
     method = built(name, config)
-    stopped = train(method, GRAPH, observers=[lambda line: line["epoch"] == stop], checkpoint=checkpoint)
+    stopped = trained(method, observers=[lambda line: line["epoch"] == stop], checkpoint=checkpoint)
     assert not stopped.finished
     again = built(name, config, seed=9)  # other initial weights: the checkpoint must bring its own
-    resumed = train(again, GRAPH, checkpoint=checkpoint, resume=True)
+    resumed = trained(again, checkpoint=checkpoint, resume=True)
     whole = built(name, config)
-    history = train(whole, GRAPH).history
+    history = trained(whole).history
     assert again.embed(GRAPH).numpy().tobytes() == whole.embed(GRAPH).numpy().tobytes()
     assert [h["total"] for h in resumed.history] == [h["total"] for h in history]
 
 
 @every_method
 def test_graph_with_other_features_is_refused(name: str, config: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="has 5 features, the model was built for 12"):
+    reason = "has 5 features, the model was built for 12" if METHODS[name].inductive else "another graph"
+    with pytest.raises(InputError, match=reason):
         built(name, config).embed(random_graph(p=5))

@@ -11,7 +11,6 @@ import torch
 from ssge.training import memory
 from ssge.training.memory import kept_memory
 
-
 # In a process of its own: the heap of a long test run holds free blocks of any size, which the figures would rest on.
 _PROGRAM = """
 import torch

@@ -118,7 +118,8 @@ def register(app: App, config: Any) -> None:
         resolved = resolve_config(chosen.method, chosen.config, given(settings))
         summary = compare(
             chosen, load(chosen.dataset), judged, seeds, out or Path("runs") / chosen.name,
-            config=resolved, device=device, force=force, quiet=quiet,
+            config=resolved, references=None if out else Path("runs") / "references" / chosen.dataset,
+            device=device, force=force, quiet=quiet,
         )  # fmt: skip
         if json:
             print(summary.model_dump_json(indent=2))

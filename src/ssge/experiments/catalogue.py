@@ -13,8 +13,8 @@ def catalogue(kind: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
         found = [METHODS[name] for name in METHODS]
         return (
-            ("name", "title", "family", "inputs", "reference"),
-            [(m.name, m.title, m.family, m.inputs, m.reference) for m in found],
+            ("name", "title", "family", "inputs", "batches", "reference"),
+            [(m.name, m.title, m.family, m.inputs, ", ".join(m.modes), m.reference) for m in found],
         )
     if kind == "datasets":
         facts = [DATASETS[name] for name in DATASETS]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,16 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from ssge.errors import InputError
-from ssge.experiments import references
 from ssge.experiments.folder import RunFolder
-from ssge.experiments.protocols import Protocol, evaluate
+from ssge.experiments.protocols import Protocol, evaluate, evaluate_classifier
 from ssge.experiments.recipes import Recipe
+from ssge.experiments.references import UNTRAINED, untrained_encoder
 from ssge.experiments.run import fit, resolve_config
 from ssge.experiments.tables import Row, rows
 from ssge.files import atomic
 from ssge.graph import Graph
 from ssge.methods import METHODS, MethodConfig
-from ssge.records import RunRecord, machine
+from ssge.records import RunRecord, Scores, machine
 
 log = logging.getLogger(__name__)
 
@@ -58,36 +59,36 @@ def compare(
     out: Path,
     *,
     config: MethodConfig | None = None,
+    references: Path | None = None,
     device: str = "cpu",
     force: bool = False,
     quiet: bool = False,
 ) -> Summary:
     """Fit and score a recipe with encoder seeds 0, 1, ... and score the reference rows beside it.
 
-    Finished seeds found in ``out`` are not run again, so an interrupted comparison goes on where it stopped.
+    Finished seeds found in ``out`` are not run again, so an interrupted comparison goes on where it stopped. What does
+    not depend on the method is kept in ``references``, a folder that several comparisons on one dataset can share.
     """
     if seeds < 1:
         raise InputError(f"seeds must be 1 or more; received {seeds}.")
     config = config or resolve_config(recipe.method, recipe.config)
-    kept = _Kept(out, recipe.dataset, graph, protocol, config, force)
-    records = [
-        kept.reference("raw features", 0, lambda: references.raw_features(graph)),
-        kept.reference("propagated features", 0, lambda: references.propagated_features(graph)),
-    ]
+    method = METHODS[recipe.method]
+    shared = _Kept(references or out, recipe.dataset, graph, protocol, {}, force and references is None)
+    kept = _Kept(out, recipe.dataset, graph, protocol, config.model_dump(mode="json"), force)
+    records = [shared.reference(name, 0, partial(make, graph)) for name, make in UNTRAINED.items()]
     for seed in range(seeds):
-        untrained = lambda: references.untrained_encoder(graph, recipe.method, config, seed)  # noqa: B023, E731
-        records.append(kept.reference("untrained encoder", seed, untrained))
-    title = METHODS[recipe.method].title
+        untrained = partial(untrained_encoder, graph, recipe.method, config, seed)
+        records.append(kept.reference("untrained encoder", seed, untrained, method.supervised))
     for seed in range(seeds):
         folder = RunFolder(out / f"seed-{seed}")
         if force or not folder.record.exists():
             fit(
                 graph, recipe.method, config, out=folder.path, seed=seed, device=device, resume=not force,
-                force=force, quiet=quiet, recipe=recipe.name, dataset=recipe.dataset,
+                force=force, quiet=quiet, recipe=recipe.name, dataset=recipe.dataset, splits=protocol.splits,
             )  # fmt: skip
-        kept.check(folder.read_record(), folder.record, kept.config)
+        kept.check(folder.read_record(), folder.record)
         record = score(folder, graph, protocol)
-        records.append(record.model_copy(update={"method": title}))
+        records.append(record.model_copy(update={"method": method.title}))
     summary = Summary(recipe=recipe, protocol=protocol, records=records)
     summary.write(out / "summary.json")
     return summary
@@ -101,46 +102,61 @@ def score(folder: RunFolder, graph: Graph, protocol: Protocol, force: bool = Fal
         raise InputError(f"The embedding in {folder.path} is not of {graph.name}: its node ids are others.")
     if force or protocol.name not in record.scores:
         log.info("scoring %s by protocol %s", folder.path, protocol.name)
-        record.scores[protocol.name] = evaluate(embedding.vectors, graph, protocol, record.scale)
+        record.scores[protocol.name] = _judged(embedding.vectors, graph, protocol, record)
         record.write(folder.record)
     return record
+
+
+def _judged(vectors: NDArray[np.floating[Any]], graph: Graph, protocol: Protocol, record: RunRecord) -> Scores:
+    """Score an embedding by probes, or what a supervised method made by its own class scores."""
+    if record.splits is None:
+        return evaluate(vectors, graph, protocol, record.scale)
+    if record.splits != protocol.splits:
+        raise InputError(
+            f"The run was trained on the training nodes of splits {record.splits!r}, so protocol {protocol.name!r} "
+            f"with its splits {protocol.splits!r} cannot score it."
+        )
+    return evaluate_classifier(vectors, graph, protocol, record.seed)
 
 
 class _Kept:
     """Reference rows that are computed once and then read back."""
 
     def __init__(
-        self, out: Path, dataset: str, graph: Graph, protocol: Protocol, config: MethodConfig, force: bool
+        self, out: Path, dataset: str, graph: Graph, protocol: Protocol, config: dict[str, Any], force: bool
     ) -> None:
         self.out, self.dataset, self.graph, self.protocol, self.force = out, dataset, graph, protocol, force
-        self.config: dict[str, Any] = config.model_dump(mode="json")
+        self.config = config
 
-    def reference(self, name: str, seed: int, embedding: Callable[[], NDArray[np.floating[Any]]]) -> RunRecord:
+    def reference(
+        self, name: str, seed: int, embedding: Callable[[], NDArray[np.floating[Any]]], supervised: bool = False
+    ) -> RunRecord:
         """Return the record of a reference row, scoring it if it is not there."""
         path = self.out / f"{name.replace(' ', '-')}-{seed}.json"
-        config = self.config if name == "untrained encoder" else {}
         if path.exists() and not self.force:
             record = RunRecord.read(path)
-            self.check(record, path, config)
+            self.check(record, path)
         else:
             record = RunRecord(
                 method=name,
                 dataset=self.dataset,
                 seed=seed,
-                config=config,
+                config=self.config,
+                splits=self.protocol.splits if supervised else None,
                 graph=self.graph.info._asdict(),
                 machine=machine(),
             )
         if self.protocol.name not in record.scores:
             log.info("scoring %s, seed %d, by protocol %s", name, seed, self.protocol.name)
-            record.scores[self.protocol.name] = evaluate(embedding(), self.graph, self.protocol)
+            record.scores[self.protocol.name] = _judged(embedding(), self.graph, self.protocol, record)
+            path.parent.mkdir(parents=True, exist_ok=True)
             record.write(path)
         return record
 
-    def check(self, record: RunRecord, path: Path, config: dict[str, Any]) -> None:
+    def check(self, record: RunRecord, path: Path) -> None:
         """Refuse to mix runs of other settings or other data into the comparison."""
         data = (record.dataset, record.graph)
-        if record.config != config or data != (self.dataset, self.graph.info._asdict()):
+        if record.config != self.config or data != (self.dataset, self.graph.info._asdict()):
             raise InputError(
                 f"{path} is of a run with other settings or data; choose another --out, or --force to replace it."
             )

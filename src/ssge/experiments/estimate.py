@@ -13,7 +13,7 @@ import numpy as np
 
 from ssge.errors import InputError
 from ssge.graph import Graph
-from ssge.methods import MethodConfig
+from ssge.methods import METHODS, MethodConfig
 
 Precision: TypeAlias = Literal["float32", "float64"]
 
@@ -50,26 +50,32 @@ def estimate(graph: Graph, method: str, config: MethodConfig, dtype: Precision =
     edges a node and the same density of features, at two sizes, and continued in a straight line, since all that
     depends on the graph's size grows in proportion to it.
     """
-    return Estimate(*_counted(graph, config, dtype), _seconds(graph, method, config, dtype))
+    from ssge.training.checkpoint import build
+
+    built = build(method, config.model_dump(), METHODS[method].sizes(graph))
+    parameters = sum(p.numel() for p in built.parameters() if p.requires_grad)
+    memory = training_memory(graph, method, config, dtype)
+    return Estimate(parameters, memory, _seconds(graph, method, config, dtype))
 
 
 def check_memory(
-    graph: Graph, config: MethodConfig, dtype: Precision = "float32", available: int | None = None
+    graph: Graph, method: str, config: MethodConfig, dtype: Precision = "float32", available: int | None = None
 ) -> None:
     """Refuse a training for which the memory of this machine would not suffice.
 
     ``available`` are the bytes that are free; default: what the system says, and nothing is refused where it does not.
     """
-    if not hasattr(config, "widths"):
-        return
     free = available_memory() if available is None else available
-    needed = _counted(graph, config, dtype)[1]
+    needed = training_memory(graph, method, config, dtype)
     if free is not None and needed > free:
+        widths: tuple[int, ...] | None = getattr(config, "widths", None)
+        square = METHODS[method].further_memory(config, graph.info, np.dtype(dtype).itemsize) > needed / 2
         raise InputError(
             f"Training needs about {_gigabytes(needed)} beside the graph, and {_gigabytes(free)} of memory are free: "
-            f"choose smaller widths (now {' '.join(map(str, config.widths))})"
-            + (" or dtype float32." if dtype == "float64" else ".")
-        )
+            + (f"with these settings the memory of {METHODS[method].title} does not grow in proportion to the graph"
+               if square else f"choose smaller widths (now {' '.join(map(str, widths or ()))})")
+            + (", or dtype float32." if dtype == "float64" else ".")
+        )  # fmt: skip
 
 
 def available_memory() -> int | None:
@@ -83,15 +89,26 @@ def available_memory() -> int | None:
     return min(found) if found else None
 
 
-def training_memory(graph: Graph, config: Any, dtype: Precision = "float32") -> int:
+def training_memory(graph: Graph, method: str, config: Any, dtype: Precision = "float32") -> int:
     """Count the bytes that training takes at its highest point, beside the graph as it is loaded.
+
+    That is what encoder and views take, if there are any, and what the method says it needs further.
+    """
+    further = METHODS[method].further_memory(config, graph.info, np.dtype(dtype).itemsize)
+    return further + (_encoding(graph, config, dtype) if hasattr(config, "widths") else LIBRARIES)
+
+
+def _encoding(graph: Graph, config: Any, dtype: Precision) -> int:
+    """Count the bytes of two views and their passes through an encoder.
 
     What counts: the adjacency with its transpose, and once more for each view; of each layer, what the backward pass
     needs, for two views; the gradients of both outputs; four numbers a parameter (itself, gradient, two of Adam).
     """
     number = np.dtype(dtype).itemsize
-    n, m, p = graph.info
-    gcn = config.encoder == "gcn"
+    n, m, p, _ = graph.info
+    encoder, output_bias = getattr(config, "encoder", "gcn"), getattr(config, "output_bias", False)
+    edge_drop, feature_mask = (getattr(config, rate, 0.0) for rate in ("edge_drop", "feature_mask"))
+    gcn = encoder == "gcn"
     stored: int | None = getattr(graph.features, "nnz", None)  # entries of sparse features
     # The pattern holds columns and values twice and an order of 8 bytes; while it is built, about 60 bytes more.
     constant = (16 + 2 * number) * (m + n)
@@ -101,35 +118,25 @@ def training_memory(graph: Graph, config: Any, dtype: Precision = "float32") -> 
         building += (2 * (4 + number) + 16) * stored
     elif graph.features.dtype != np.dtype(dtype):
         constant += number * n * p
-    edges = 2 * 2 * (4 + number) * (round(m * (1 - config.edge_drop)) + n) if gcn else 0
+    edges = 2 * 2 * (4 + number) * (round(m * (1 - edge_drop)) + n) if gcn else 0
 
     hidden, last = ([0, *config.widths])[-2:]
-    factored = 0 < hidden <= last and not config.output_bias
+    factored = 0 < hidden <= last and not output_bias
     output = hidden if factored else last
-    saved = round(p * (1 - config.feature_mask)) if stored is None and (gcn or config.feature_mask) else 0
+    saved = round(p * (1 - feature_mask)) if stored is None and (gcn or feature_mask) else 0
     saved += sum(width * (2 if above >= width or not gcn else 1) for width, above in pairwise(config.widths))
     saved += 0 if factored else output
-    numbers: int = n * (2 * saved + max(2 * output, hidden)) + 4 * _parameters(p, config) + p * config.widths[0]
+    parameters = sum(a * b for a, b in pairwise((p, *config.widths)))
+    numbers: int = n * (2 * saved + max(2 * output, hidden)) + 4 * parameters + p * config.widths[0]
     return max(building, round(SPARE * (constant + edges + number * numbers))) + LIBRARIES
 
 
-def _counted(graph: Graph, config: Any, dtype: Precision) -> tuple[int, int]:
-    return _parameters(graph.num_features, config), training_memory(graph, config, dtype)
-
-
-def _parameters(p: int, config: Any) -> int:
-    widths: tuple[int, ...] = (p, *config.widths)
-    weights = sum(a * b for a, b in pairwise(widths))
-    biases = sum(widths[1:-1]) + (widths[-1] if config.output_bias else 0)
-    return weights + biases + (2 * sum(widths[1:-1]) if config.encoder == "mlp" else 0)
-
-
 def _seconds(graph: Graph, method: str, config: Any, dtype: Precision) -> float:
-    widths = (min(graph.num_features, 512), *config.widths)
+    widths = (min(graph.num_features, 512), *getattr(config, "widths", (128,)))
     flops = 20 * sum(a * b for a, b in pairwise(widths)) + 20 * widths[-1] ** 2  # a node and step, roughly
     large = max(round(_TRIAL_FLOPS / flops), 4 * widths[-1])
     if graph.num_nodes <= 1.5 * large:
-        return float(config.epochs * _step_seconds(graph.without_labels(), method, config, dtype))
+        return float(config.epochs * _step_seconds(graph, method, config, dtype))
     sizes = (large // 2, large)
     half, whole = (_step_seconds(_like(graph, size), method, config, dtype) for size in sizes)
     a_node = max(whole - half, 0.1 * whole) / (sizes[1] - sizes[0])
@@ -143,8 +150,9 @@ def _step_seconds(graph: Graph, method: str, config: Any, dtype: Precision) -> f
     from ssge.training.trainer import train
 
     short = config.model_copy(update={"epochs": _TRIAL_EPOCHS})
-    trial = build(method, short.model_dump(), graph.info, 0, getattr(torch, dtype))
-    ends = [line["seconds"] for line in train(trial, graph).history]
+    trial = build(method, short.model_dump(), METHODS[method].sizes(graph), 0, getattr(torch, dtype))
+    labelled = np.arange(graph.num_nodes) if trial.supervised else None
+    ends = [line["seconds"] for line in train(trial, graph, labelled=labelled).history]
     return statistics.median(after - before for before, after in pairwise(ends))
 
 
@@ -155,8 +163,15 @@ def _like(graph: Graph, nodes: int) -> Graph:
     edges = edges[:, np.lexsort(edges)]
     features = graph.features[np.sort(rng.choice(graph.num_nodes, nodes, replace=False))]
     weights = None if graph.weights is None else np.ones(edges.shape[1], dtype=graph.weights.dtype)
+    labels = None if graph.labels is None else np.arange(nodes) % graph.num_classes
     return replace(
-        graph.without_labels(), features=features, edges=edges, weights=weights, node_ids=np.arange(nodes), schema=None
+        graph.without_labels(),
+        labels=labels,
+        features=features,
+        edges=edges,
+        weights=weights,
+        node_ids=np.arange(nodes),
+        schema=None,
     )
 
 

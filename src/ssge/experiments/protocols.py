@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from ssge.evaluation import AdamProbe, LbfgsProbe, cluster, geometry, linear_pro
 from ssge.graph import Graph, Split
 from ssge.records import Scores
 from ssge.registry import Registry, plain
+
+SplitKind: TypeAlias = Literal["paper", "released-code"]
 
 
 class Protocol(BaseModel):
@@ -35,7 +37,7 @@ class Protocol(BaseModel):
 
     name: str
     description: str
-    splits: Literal["paper", "released-code"]
+    splits: SplitKind
     probe: Literal["lbfgs", "adam"]
     repeats: int = 1
     cluster_seeds: int = 10
@@ -95,7 +97,7 @@ def evaluate(embedding: NDArray[np.floating[Any]], graph: Graph, protocol: Proto
     """
     if graph.labels is None:
         raise InputError(f"{graph.name} has no labels, so nothing can be scored against them.")
-    splits, named = _splits(graph, protocol)
+    splits, named = _splits(graph, protocol.splits, protocol.repeats)
     seeds = range(len(splits))
     probe: LbfgsProbe | AdamProbe
     vectors = embedding
@@ -118,16 +120,41 @@ def evaluate(embedding: NDArray[np.floating[Any]], graph: Graph, protocol: Proto
     )
 
 
-def _splits(graph: Graph, protocol: Protocol) -> tuple[Sequence[Split], str]:
+def evaluate_classifier(class_scores: NDArray[np.floating[Any]], graph: Graph, protocol: Protocol, seed: int) -> Scores:
+    """Score a supervised method by its own class scores (n x k), on the split that it was trained on: `split_of`."""
+    assert graph.labels is not None
+    split, right = split_of(graph, protocol.splits, seed), class_scores.argmax(1) == graph.labels
+    groups = cluster(class_scores, graph.labels, seeds=range(protocol.cluster_seeds))
+    return Scores(
+        protocol=protocol.name,
+        probe={},
+        splits=_splits(graph, protocol.splits, 1)[1],
+        accuracies=[float(right[split.test].mean())],
+        valid_accuracies=[float(right[split.valid].mean())],
+        nmi=list(groups.nmi_per_seed),
+        ari=list(groups.ari_per_seed),
+        geometry=geometry(class_scores),
+    )
+
+
+def split_of(graph: Graph, kind: SplitKind, seed: int) -> Split:
+    """Return the split on which a supervised method is trained: seed 0 takes the first, and so on, in a circle."""
+    if graph.labels is None:
+        raise InputError(f"{graph.name} has no labels, and a supervised method needs some.")
+    splits, _ = _splits(graph, kind, 1)
+    return splits[seed % len(splits)]
+
+
+def _splits(graph: Graph, kind: SplitKind, repeats: int) -> tuple[Sequence[Split], str]:
     public = graph.splits
-    if protocol.splits == "released-code":
+    if kind == "released-code":
         if public and plain(graph.name) in _RELEASED_PUBLIC:
-            return (public if len(public) > 1 else public * protocol.repeats), "public"
+            return (public if len(public) > 1 else public * repeats), "public"
         return _usable(released_code_splits(graph.num_nodes, 200), graph), "10 random, 10 % / 80 % / 10 %"
     if len(public) > 1:
         return public, f"{len(public)} public"
     if public:
-        return public * protocol.repeats, "public"
+        return public * repeats, "public"
     return _usable(random_splits(graph.num_nodes, 200), graph), "10 random, 10 % / 10 % / 80 %"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.graph import Graph
-from ssge.methods import MethodConfig
+from ssge.methods import METHODS, MethodConfig
 from ssge.training.checkpoint import build
 
 
@@ -34,9 +35,16 @@ def propagated_features(graph: Graph, hops: int = 2) -> NDArray[np.floating[Any]
 
 def untrained_encoder(graph: Graph, method: str, config: MethodConfig, seed: int) -> NDArray[np.floating[Any]]:
     """Return the raw output of a freshly built, never trained encoder."""
-    built = build(method, config.model_dump(), graph.info, seed)
+    built = build(method, config.model_dump(), METHODS[method].sizes(graph), seed)
     embedding: NDArray[np.floating[Any]] = built.embed(graph).numpy()
     return embedding
+
+
+UNTRAINED: dict[str, Callable[[Graph], NDArray[np.floating[Any]]]] = {
+    "raw features": raw_features,
+    "propagated features": propagated_features,
+}
+"""Rows that depend on the graph alone."""
 
 
 def _dense(features: Any) -> NDArray[np.floating[Any]]:

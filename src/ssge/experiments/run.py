@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -15,6 +16,7 @@ from ssge.errors import InputError, InterruptedRun, UnknownNameError
 from ssge.experiments.card import write_card
 from ssge.experiments.estimate import check_memory
 from ssge.experiments.folder import RunFolder
+from ssge.experiments.protocols import SplitKind, split_of
 from ssge.experiments.recipes import read_toml, write_toml
 from ssge.files import atomic
 from ssge.graph import Graph
@@ -85,12 +87,14 @@ def fit(
     dataset: str | None = None,
     reading: dict[str, Any] | None = None,
     start: Path | None = None,
+    splits: SplitKind = "paper",
     observers: Iterable[Observer] = (),
 ) -> Run:
     """Fit a method on a graph and, with ``out``, keep the run in a folder.
 
     ``dataset`` and ``reading`` are what `ssge.experiments.sources.open_graph` takes to give this graph again, kept in
-    the record for later scoring. ``start`` is the folder of a run whose weights training begins with.
+    the record for later scoring. ``start`` is the folder of a run whose weights training begins with. ``splits`` says
+    on whose training nodes a supervised method learns: `ssge.experiments.protocols.split_of`.
     The folder gets ``config.toml`` and ``history.jsonl`` at once, checkpoints on the way, and ``embedding.parquet``,
     ``model.safetensors``, ``README.md``, for a user's tables ``features.json``, and last ``record.json`` at the end.
     """
@@ -99,8 +103,10 @@ def fit(
     config = config or resolve_config(method)
     place = choose_device(device)
     if place.type == "cpu":
-        check_memory(graph, config, dtype)
-    built = build(method, config.model_dump(), graph.info, seed, getattr(torch, dtype), place)
+        check_memory(graph, method, config, dtype)
+    supervised = METHODS[method].supervised
+    labelled = split_of(graph, splits, seed).train if supervised else None
+    built = build(method, config.model_dump(), METHODS[method].sizes(graph), seed, getattr(torch, dtype), place)
     if start is not None:
         built.begin_with(RunFolder(start).read_model())
     folder = None if out is None else RunFolder(out)
@@ -115,12 +121,12 @@ def fit(
 
     with Interrupt() as interrupt, History(None if folder is None else folder.history) as history:
         watching: list[Observer] = [history, interrupt, *observers]
-        if quiet:
-            trained = train(built, graph, seed=seed, observers=watching, checkpoint=checkpoint, resume=resume)
-        else:
-            with ProgressBar(config.epochs, f"{built.title} on {graph.name}, seed {seed}") as bar:
-                watching.append(bar)
-                trained = train(built, graph, seed=seed, observers=watching, checkpoint=checkpoint, resume=resume)
+        bar = nullcontext() if quiet else ProgressBar(config.epochs, f"{built.title} on {graph.name}, seed {seed}")
+        with bar as shown:
+            watching += [] if shown is None else [shown]
+            trained = train(
+                built, graph, seed=seed, labelled=labelled, observers=watching, checkpoint=checkpoint, resume=resume
+            )
         history.rewrite(trained.history)
     if not trained.finished:
         raise InterruptedRun(
@@ -141,8 +147,9 @@ def fit(
         recipe=recipe,
         reading=reading or {},
         warm_start=None if start is None else str(start),
+        splits=splits if supervised else None,
         graph=graph.info._asdict(),
-        parameters=sum(p.numel() for p in built.parameters()),
+        parameters=sum(p.numel() for p in built.parameters() if p.requires_grad),
         scale=float(built.scale),
         seconds=trained.seconds,
         peak_memory_mb=peak_memory_mb(),

@@ -1,6 +1,11 @@
-"""Methods: views + encoder + objective, one file each."""
+"""Methods: views + encoder + objective, one file each; a file in this folder is all that a new one takes."""
+
+from importlib import import_module
+from pkgutil import iter_modules
 
 from ssge.methods._base import METHODS, Method, MethodConfig
-from ssge.methods.ssge import SSGE
 
-__all__ = ["METHODS", "SSGE", "Method", "MethodConfig"]
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
+
+__all__ = ["METHODS", "Method", "MethodConfig"]

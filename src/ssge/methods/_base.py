@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,6 +45,12 @@ class Method(nn.Module, ABC):
         As in the tables of the paper: for example ``non-contrastive``, ``A, X``.
     reference
         Where the method was published.
+    modes
+        What a step of training can take: ``full`` (the whole graph) or ``walks`` (pieces of random walks).
+    supervised
+        Whether it learns from the labels of training nodes; it is then scored by its own class scores.
+    inductive
+        Whether a trained model embeds other graphs than the one it was trained on.
     """
 
     name: ClassVar[str]
@@ -51,6 +58,9 @@ class Method(nn.Module, ABC):
     family: ClassVar[str]
     inputs: ClassVar[str]
     reference: ClassVar[str]
+    modes: ClassVar[tuple[str, ...]] = ("full",)
+    supervised: ClassVar[bool] = False
+    inductive: ClassVar[bool] = True
     Config: ClassVar[type[MethodConfig]]
 
     encoder: nn.Module
@@ -72,6 +82,19 @@ class Method(nn.Module, ABC):
         """Return settings that suit a graph of some size better than the defaults do, where no recipe is at hand."""
         return {}
 
+    @classmethod
+    def sizes(cls, graph: Graph) -> GraphInfo:
+        """Return what the method is told of a graph to be built for it."""
+        return graph.info
+
+    @classmethod
+    def further_memory(cls, config: Any, info: GraphInfo, number: int) -> int:
+        """Return the bytes that training takes beside encoder and views, in numbers of so many bytes each.
+
+        Above all arrays of n x n: a training that would not fit is refused with this figure before it begins.
+        """
+        return 0
+
     def begin_with(self, other: Method) -> None:
         """Take over the weights of a trained model of the same method and the same widths."""
         own, theirs = self.state_dict(), other.state_dict()
@@ -92,9 +115,23 @@ class Method(nn.Module, ABC):
             )
         return View.of(graph, device=self.weight.device, dtype=self.weight.dtype)
 
+    def optimiser(self) -> torch.optim.Optimizer:
+        """Return the optimiser of what is trained; its rates are multiplied by `pace`."""
+        trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        rate, decay = self.config.learning_rate, self.config.weight_decay
+        return torch.optim.Adam(trained, lr=rate, weight_decay=decay, fused=True)
+
+    def pace(self, progress: float) -> float:
+        """Return the factor of the learning rate; ``progress`` goes from 0 to 1."""
+        return 1.0
+
+    def batches(self, view: View, generator: torch.Generator) -> Iterable[Any]:
+        """Yield what the steps of one epoch are given: the whole graph, once."""
+        yield view
+
     @abstractmethod
-    def forward(self, view: View, generator: torch.Generator) -> Losses:
-        """Return the losses of one training step on the clean view of a graph."""
+    def forward(self, batch: Any, generator: torch.Generator) -> Losses:
+        """Return the losses of one training step, on a batch: by default the clean view of a graph."""
 
     def after_step(self, progress: float) -> None:
         """Do what follows the optimiser's step, for example a moving average; ``progress`` goes from 0 to 1."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias, cast
@@ -32,13 +33,37 @@ class _ELU(torch.autograd.Function):
         return torch.ops.aten.elu_backward.grad_input(gradient, 1, 1, 1, True, output, grad_input=output)  # type: ignore[no-any-return]
 
 
+class ELU(nn.Module):
+    """The exponential linear unit, in place."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return x where it is positive, else exp(x) - 1."""
+        output: Tensor = _ELU.apply(x)  # type: ignore[no-untyped-call]
+        return output
+
+
+class PReLU(nn.Module):
+    """A rectifier whose slope below zero is learned, one for all columns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slope = nn.Parameter(torch.full((1,), 0.25))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return x where it is positive, else the slope times x."""
+        return functional.prelu(x, self.slope)
+
+
 ENCODERS: Registry[type[GCN] | type[MLP]] = Registry("encoder")
-Activation: TypeAlias = Callable[[Tensor], Tensor]
-ACTIVATIONS: Registry[Activation] = Registry("activation")
-ACTIVATIONS.add("elu", _ELU.apply)
-ACTIVATIONS.add("relu", functional.relu_)
-ACTIVATIONS.add("none", lambda x: x)
-"""All work in place: what they are given is theirs."""
+ACTIVATIONS: Registry[Callable[[], nn.Module]] = Registry("activation")
+ACTIVATIONS.add("elu", ELU)
+ACTIVATIONS.add("relu", lambda: nn.ReLU(inplace=True))
+ACTIVATIONS.add("prelu", PReLU)
+ACTIVATIONS.add("none", nn.Identity)
+"""They may work in place: what they are given is theirs."""
+
+Drop: TypeAlias = Callable[[Tensor], Tensor]
+"""What is done to the input of each layer but the first, for example dropout."""
 
 
 class Affine(nn.Module):
@@ -55,47 +80,82 @@ class Affine(nn.Module):
         return product if self.bias is None else product.add_(self.bias)
 
 
-class _Encoder(nn.Module):
+class _Encoder(nn.Module, ABC):
     """Layers of given widths, an activation between them, a linear output without a bias.
 
     The last layer has no bias because every objective that standardises the output cancels it: its gradient would be
     rounding noise, which Adam turns into a random shift of all embeddings. ``output_bias`` brings it back, as the
     released code of SSGE has it.
+
+    Parameters
+    ----------
+    widths
+        Number of input features, then the width of each layer.
+    activation
+        Between layers: ``elu``, ``relu``, ``prelu`` or ``none``.
+    generator
+        Draws the initial weights.
+    output_bias
+        Whether the last layer has a bias.
+    norm
+        Batch normalisation before each activation, with this momentum of its running figures; None: none.
+    output_activation
+        Whether the last layer is followed by normalisation and activation as the others are.
     """
 
     def __init__(
-        self, widths: Sequence[int], activation: str, generator: torch.Generator, output_bias: bool = False
+        self,
+        widths: Sequence[int],
+        activation: str,
+        generator: torch.Generator,
+        output_bias: bool = False,
+        norm: float | None = None,
+        output_activation: bool = False,
     ) -> None:
         super().__init__()
-        self.activation = ACTIVATIONS[activation]
         last = len(widths) - 2
+        active = widths[1:] if output_activation else widths[1:-1]
         self.layers = nn.ModuleList(
-            Affine(inputs, outputs, layer < last or output_bias, generator)
+            Affine(inputs, outputs, self._biased(norm) if layer < last or output_activation else output_bias, generator)
             for layer, (inputs, outputs) in enumerate(pairwise(widths))
         )
+        self.activations = nn.ModuleList(ACTIVATIONS[activation]() for _ in active)
+        self.norms = nn.ModuleList(nn.BatchNorm1d(width, momentum=norm) for width in active if norm is not None)
+
+    def _biased(self, norm: float | None) -> bool:
+        """Say whether a layer before an activation has a bias: not if a batch normalisation cancels it."""
+        return norm is None
+
+    def _finished(self, index: int, product: Tensor) -> Tensor:
+        """Make a layer's output of its product: bias, normalisation, activation; in place where that can be."""
+        hidden = self.affine[index].shifted(product)
+        if index < len(self.norms):
+            hidden = self.norms[index](hidden)
+        return self.activations[index](hidden) if index < len(self.activations) else hidden
 
     @property
     def hops(self) -> int:
         """How far a node's representation looks upstream."""
         return len(self.layers)
 
-    def factors(self, view: View) -> tuple[Tensor, Tensor | None]:
+    @abstractmethod
+    def factors(self, view: View, drop: Drop | None = None) -> tuple[Tensor, Tensor | None]:
         """Return U and W whose product is the representations of a view; W is None where U is them already.
 
         An objective that needs only moments can do without the product, which pays unless W narrows U.
         """
-        raise NotImplementedError
 
-    def forward(self, view: View) -> Tensor:
+    def forward(self, view: View, drop: Drop | None = None) -> Tensor:
         """Return the n x d representations of a view."""
-        U, W = self.factors(view)
+        U, W = self.factors(view, drop)
         return U if W is None else U @ W
 
     @property
     def factored(self) -> bool:
         """Whether the last layer is left to the objective."""
         last = self.affine[-1]
-        return len(self.layers) > 1 and last.bias is None and last.weight.shape[0] <= last.weight.shape[1]
+        linear = len(self.activations) < len(self.layers) and last.bias is None
+        return len(self.layers) > 1 and linear and last.weight.shape[0] <= last.weight.shape[1]
 
     @property
     def affine(self) -> list[Affine]:
@@ -105,42 +165,25 @@ class _Encoder(nn.Module):
 
 @ENCODERS.register("gcn")
 class GCN(_Encoder):
-    r"""Graph convolutional network, ``H_{l+1} = activation(A H_l W_l + b_l)``, linear output ``A H W``.
+    r"""Graph convolutional network, ``H_{l+1} = activation(A H_l W_l + b_l)``, linear output ``A H W``."""
 
-    Parameters
-    ----------
-    widths
-        Number of input features, then the width of each layer.
-    activation
-        Between layers: ``elu``, ``relu`` or ``none``.
-    generator
-        Draws the initial weights.
-    output_bias
-        Whether the last layer has a bias.
-    """
-
-    def factors(self, view: View) -> tuple[Tensor, Tensor | None]:
+    def factors(self, view: View, drop: Drop | None = None) -> tuple[Tensor, Tensor | None]:
         """Return U and W whose product is the representations of a view; W is None where U is them already."""
-        first, *others = self.affine
-        hidden = self._layer(first, view.features.convolved(view.adjacency, first.weight))
-        for layer in others:
-            narrows = layer.weight.shape[1] < layer.weight.shape[0]
-            if layer is others[-1] and self.factored:
+        hidden = self._finished(0, view.features.convolved(view.adjacency, self.affine[0].weight))
+        for index, layer in enumerate(self.affine[1:], 1):
+            hidden = hidden if drop is None else drop(hidden)
+            if index == len(self.layers) - 1 and self.factored:
                 return view.adjacency @ hidden, layer.weight
+            narrows = layer.weight.shape[1] < layer.weight.shape[0]
             product = view.adjacency @ (hidden @ layer.weight) if narrows else (view.adjacency @ hidden) @ layer.weight
-            hidden = self._layer(layer, product)
+            hidden = self._finished(index, product)
         return hidden, None
-
-    def _layer(self, layer: Affine, product: Tensor) -> Tensor:
-        """Add the bias to a product and, but for the last layer, apply the activation; both in place."""
-        hidden = layer.shifted(product)
-        return hidden if layer is self.layers[-1] else self.activation(hidden)
 
     @torch.no_grad()
     def embed(self, view: View, chunk: int) -> Tensor:
         """Return what `forward` does, in chunks of nodes: two layers' outputs and one chunk in memory at most."""
         hidden: Tensor | None = None
-        for layer in self.affine:
+        for index, layer in enumerate(self.affine):
             weight = layer.weight
             product = weight.new_empty(view.num_nodes, weight.shape[1])
             for start in range(0, view.num_nodes, chunk):
@@ -150,7 +193,7 @@ class GCN(_Encoder):
             hidden = torch.empty_like(product)
             for start in range(0, view.num_nodes, chunk):
                 stop = min(start + chunk, view.num_nodes)
-                hidden[start:stop] = self._layer(layer, view.adjacency.block(start, stop, product))
+                hidden[start:stop] = self._finished(index, view.adjacency.block(start, stop, product))
         assert hidden is not None
         return hidden
 
@@ -160,31 +203,37 @@ class MLP(_Encoder):
     """Perceptron on the features alone, with batch normalisation before each activation; edges play no part."""
 
     def __init__(
-        self, widths: Sequence[int], activation: str, generator: torch.Generator, output_bias: bool = False
+        self,
+        widths: Sequence[int],
+        activation: str,
+        generator: torch.Generator,
+        output_bias: bool = False,
+        norm: float | None = 0.1,
+        output_activation: bool = False,
     ) -> None:
-        super().__init__(widths, activation, generator, output_bias)
-        self.norms = nn.ModuleList(nn.BatchNorm1d(width) for width in widths[1:-1])
+        super().__init__(widths, activation, generator, output_bias, norm, output_activation)
+
+    def _biased(self, norm: float | None) -> bool:
+        """Say yes, as the released code of SSGE does, though the normalisation cancels it."""
+        return True
 
     @property
     def hops(self) -> int:
         """Features alone: no hop at all."""
         return 0
 
-    def factors(self, view: View) -> tuple[Tensor, Tensor | None]:
+    def factors(self, view: View, drop: Drop | None = None) -> tuple[Tensor, Tensor | None]:
         """Return U and W whose product is the representations of a view; W is None where U is them already."""
-        hidden = self._hidden(view.features @ self.affine[0].weight)
-        return (hidden, self.affine[-1].weight) if self.factored else (self._output(hidden), None)
+        return self._of_product(view.features @ self.affine[0].weight, self.factored, drop)
 
-    def _hidden(self, product: Tensor) -> Tensor:
-        """Return what the last layer makes its output of, from the product of the first layer."""
-        for layer, norm in zip(self.affine[:-1], self.norms, strict=True):
-            product = product if layer is self.layers[0] else product @ layer.weight
-            product = self.activation(norm(layer.shifted(product)))
-        return product
-
-    def _output(self, hidden: Tensor) -> Tensor:
-        last = self.affine[-1]
-        return last.shifted(hidden if len(self.layers) == 1 else hidden @ last.weight)
+    def _of_product(self, product: Tensor, factored: bool, drop: Drop | None = None) -> tuple[Tensor, Tensor | None]:
+        hidden = self._finished(0, product)
+        for index, layer in enumerate(self.affine[1:], 1):
+            hidden = hidden if drop is None else drop(hidden)
+            if index == len(self.layers) - 1 and factored:
+                return hidden, layer.weight
+            hidden = self._finished(index, hidden @ layer.weight)
+        return hidden, None
 
     @torch.no_grad()
     def embed(self, view: View, chunk: int) -> Tensor:
@@ -193,5 +242,5 @@ class MLP(_Encoder):
         output = last.new_empty(view.num_nodes, last.shape[1])
         for start in range(0, view.num_nodes, chunk):
             stop = min(start + chunk, view.num_nodes)
-            output[start:stop] = self._output(self._hidden(view.features.block(start, stop, first)))
+            output[start:stop] = self._of_product(view.features.block(start, stop, first), factored=False)[0]
         return output

@@ -125,7 +125,7 @@ def describe_run(method: Method, graph: Graph, seed: int) -> dict[str, Any]:
     digest = hashlib.sha256()
     features = graph.features
     parts = [features] if isinstance(features, np.ndarray) else [features.data, features.indices, features.indptr]
-    for part in (graph.edges, graph.weights, *parts):
+    for part in (graph.edges, graph.weights, graph.labels, *parts):  # a supervised training has some labels
         if part is not None:
             digest.update(np.ascontiguousarray(part).data)
     weight = method.weight

@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from ssge.errors import TrainingError
+from ssge.errors import InputError, TrainingError
 from ssge.graph import Graph
 from ssge.methods import Method
 from ssge.objectives import Losses
@@ -36,11 +38,12 @@ def train(
     graph: Graph,
     *,
     seed: int = 0,
+    labelled: NDArray[np.int64] | None = None,
     observers: Sequence[Observer] = (),
     checkpoint: Checkpoint | None = None,
     resume: bool = False,
 ) -> Trained:
-    """Train a method in place on a graph, whose labels it never sees.
+    """Train a method in place on a graph, whose labels it never sees unless it is a supervised one.
 
     Parameters
     ----------
@@ -50,6 +53,8 @@ def train(
         Any graph with the features the method was built for.
     seed
         Decides every random choice of the views.
+    labelled
+        The training nodes of a supervised method: the only ones whose labels it sees.
     observers
         Called with each epoch's line of history.
     checkpoint
@@ -63,12 +68,13 @@ def train(
     TrainingError
         When a loss is not finite; the message names the epoch and the terms.
     """
-    graph = graph.without_labels()
-    config = method.config
+    if method.supervised and labelled is None:
+        raise InputError(f"labelled must name the training nodes, because {method.title} learns from their labels.")
+    graph = graph.with_labels_of(labelled) if method.supervised and labelled is not None else graph.without_labels()
+    epochs = method.config.epochs
     view = method.prepare(graph)
-    optimiser = torch.optim.Adam(
-        method.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
-    )
+    optimiser = method.optimiser()
+    rates = [group["lr"] for group in optimiser.param_groups]
     generator = torch.Generator(method.weight.device).manual_seed(seed)
     history: list[Epoch] = []
     run = {} if checkpoint is None else describe_run(method, graph, seed)
@@ -79,14 +85,19 @@ def train(
 
     stopped = False
     with kept_memory():
-        while len(history) < config.epochs and not stopped:
+        while len(history) < epochs and not stopped:
             method.train()
-            optimiser.zero_grad()
-            losses = method(view, generator)
-            line = _measured(losses, len(history) + 1)
-            losses.total.backward()
-            optimiser.step()
-            method.after_step((len(history) + 1) / config.epochs)
+            for group, rate in zip(optimiser.param_groups, rates, strict=True):
+                group["lr"] = rate * method.pace(len(history) / epochs)
+            steps = []
+            for batch in method.batches(view, generator):
+                optimiser.zero_grad()
+                losses = method(batch, generator)
+                losses.total.backward()
+                optimiser.step()
+                method.after_step((len(history) + 1) / epochs)
+                steps.append(Losses(losses.total.detach(), losses.terms))
+            line = _measured(steps, len(history) + 1)
             line["seconds"] = before + time.perf_counter() - began
             history.append(line)
             answers = [observer(line) for observer in observers]  # all of them are asked
@@ -95,21 +106,20 @@ def train(
             if checkpoint is not None and (stopped or due):
                 checkpoint.save(method, optimiser, generator, run, history)
 
-    finished = len(history) >= config.epochs
+    finished = len(history) >= epochs
     if finished:
         del view  # so that calibration does not hold a second copy of the graph
         method.calibrate(graph)
     return Trained(history, finished, before + time.perf_counter() - began)
 
 
-def _measured(losses: Losses, epoch: int) -> Epoch:
-    names = ["total", *losses.terms]
+def _measured(steps: Sequence[Losses], epoch: int) -> Epoch:
+    """Return the mean of each term over the steps of an epoch."""
+    names = ["total", *steps[0].terms]
     # One transfer for all terms: each would be a synchronisation on a GPU.
-    values = torch.stack([losses.total.detach(), *losses.terms.values()]).tolist()
+    values = torch.stack([torch.stack([s.total, *s.terms.values()]) for s in steps]).mean(0).tolist()
     line = dict(zip(names, values, strict=True))
     if not all(math.isfinite(value) for value in values):
         terms = ", ".join(f"{name} {value:g}" for name, value in line.items())
-        raise TrainingError(
-            f"The loss is not finite in epoch {epoch}: {terms}. A smaller learning_rate or uniformity_weight may help."
-        )
+        raise TrainingError(f"The loss is not finite in epoch {epoch}: {terms}. A smaller learning_rate may help.")
     return {"epoch": epoch} | line
