@@ -87,3 +87,49 @@ def test_read_only_features_are_shared_and_stay_as_they_are() -> None:
         shared = Features.of(x, dtype=torch.float64)
     assert isinstance(shared.matrix, torch.Tensor)
     assert shared.matrix.data_ptr() == x.ctypes.data
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("mask", MASKS[:2])
+def test_dropout_is_that_of_single_entries_forward_and_backward(kind: str, mask: list[bool] | None) -> None:
+    x = features(kind) if mask is None else features(kind).mask(torch.tensor(mask))
+    dropped = x.dropout(0.4, torch.Generator().manual_seed(3))
+    seen = torch.cat([dropped.block(i, i + 1, torch.eye(6).double()) for i in range(9)])
+    full, zero = torch.from_numpy(matrix()), torch.zeros(9, 6).double()
+    assert 0 < (seen != 0).sum() < (full != 0).sum()
+    torch.testing.assert_close(seen, torch.where(seen != 0, full / 0.6, zero))
+    weight = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
+    expected = seen if mask is None else seen * torch.tensor(mask)
+    product = dropped @ weight
+    torch.testing.assert_close(product, expected @ weight)
+    gradient = torch.randn_like(product)
+    torch.testing.assert_close(torch.autograd.grad(product, weight, gradient)[0], expected.T @ gradient)
+    assert isinstance(dropped.matrix, torch.Tensor) == (kind == "dense")
+    again = x.dropout(0.4, torch.Generator().manual_seed(3))
+    torch.testing.assert_close(again @ weight, product, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_dropout_leaves_the_features_alone_and_at_rate_zero_is_them(kind: str) -> None:
+    x = features(kind)
+    x.dropout(0.9, torch.Generator().manual_seed(0))
+    torch.testing.assert_close(x @ torch.eye(6).double(), torch.from_numpy(matrix()))
+    assert x.dropout(0, torch.Generator()) is x
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_rows_are_divided_by_their_absolute_sums(kind: str) -> None:
+    x = matrix()
+    x[4] = 0
+    sums = np.abs(x).sum(1, keepdims=True)
+    assert (sums > 0).sum() > 1
+    expected = torch.from_numpy(np.divide(x, sums, out=np.zeros_like(x), where=sums > 0))
+    given = Features.of(sp.csr_array(x) if kind == "sparse" else x.copy(), dtype=torch.float64)
+    kept = torch.tensor([True, False, True, True, False, True])
+    weight = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
+    for found, whole in ((given.row_normalised(), expected), (given.mask(kept).row_normalised(), expected * kept)):
+        product = found @ weight
+        torch.testing.assert_close(product, whole @ weight)
+        (gradient,) = torch.autograd.grad(product.sum(), weight)  # of sparse X it goes through the transpose
+        torch.testing.assert_close(gradient, whole.sum(0)[:, None].expand(6, 4))
+    torch.testing.assert_close(given @ weight, torch.from_numpy(x) @ weight)  # what was given has not changed

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 
 from ssge.ops import sparse as module
-from ssge.ops.sparse import Rows, SparseMatrix, product, transposed
+from ssge.ops.sparse import Rows, SparseMatrix, csr, product, rows_from, transposed
 
 
 def matrix(dtype: torch.dtype, empty: bool = False) -> tuple[SparseMatrix, torch.Tensor]:
@@ -52,3 +52,11 @@ def test_columns_of_a_wider_matrix_and_repeated_gradients_are_read_rightly() -> 
     h = torch.randn(30, 3, requires_grad=True)
     (ours @ h).sum().backward()  # its gradient is one number, expanded
     torch.testing.assert_close(h.grad, dense.T @ torch.ones(40, 3))
+
+
+def test_rows_from_places_in_any_order() -> None:
+    row, column = torch.tensor([3, 0, 3, 1, 3]), torch.tensor([2, 1, 0, 2, 2])
+    expected = torch.zeros(5, 3, dtype=torch.float64).index_put_((row, column), torch.ones(5).double(), accumulate=True)
+    rows = rows_from(row, column, 5, torch.float64)
+    assert rows.pointer.tolist() == [0, 1, 2, 2, 5, 5]
+    torch.testing.assert_close(csr(rows, 3) @ torch.eye(3, dtype=torch.float64), expected)

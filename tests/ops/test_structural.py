@@ -182,3 +182,42 @@ def test_what_is_refused() -> None:
         structural_features(np.empty((2, 0), dtype=np.int64), None, 3, ["laplace"])
     with pytest.raises(InputError, match="at least one of degree"):
         structural_features(np.empty((2, 0), dtype=np.int64), None, 3, [])
+
+
+def regularised(graph: Graph) -> np.ndarray:
+    """Return the normalised Laplacian of A + mean degree / n, dense."""
+    A = dense(graph)
+    A = A + A.sum() / len(A) ** 2
+    root = np.sqrt(A.sum(1))
+    return np.eye(len(A)) - A / np.outer(root, root)
+
+
+@pytest.mark.parametrize("limit", [0, 10**6])
+def test_spectral_embedding_solves_its_eigenproblem_by_both_routes(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(structural, "_DENSE_NODES", limit)
+    graph = random_graph(n=200, m=500, weighted=True)
+    V = structural.spectral_embedding(graph.edges, graph.weights, graph.num_nodes, 5)
+    L = regularised(graph)
+    np.testing.assert_allclose(V.T @ V, np.eye(5), atol=1e-8)
+    np.testing.assert_allclose(L @ V, V * np.linalg.eigvalsh(L)[:5], atol=1e-5)
+    assert ((V**3).sum(axis=0) >= 0).all()
+    again = structural.spectral_embedding(graph.edges, graph.weights, graph.num_nodes, 5)
+    assert V.tobytes() == again.tobytes()
+
+
+def test_spectral_embedding_tells_communities_apart_beside_many_components() -> None:
+    """Two blocks, thirty edges apart and five isolated nodes: plain eigenvectors would tell only the components."""
+    blocks = nx.planted_partition_graph(2, 60, 0.2, 0.02, seed=1)
+    graph = nx.disjoint_union_all([blocks, *[nx.path_graph(2)] * 30, nx.empty_graph(5)])
+    edges = np.array(list(graph.to_directed().edges), dtype=np.int64).T
+    V = structural.spectral_embedding(edges, None, graph.number_of_nodes(), 3)
+    side = V[:120, 1:] - V[:120, 1:].mean(0)
+    cut = np.linalg.svd(side, full_matrices=False)[0][:, 0] > 0
+    assert max(np.mean(cut[:60]) - np.mean(cut[60:120]), np.mean(cut[60:120]) - np.mean(cut[:60])) > 0.9
+
+
+def test_spectral_embedding_refuses_what_has_none() -> None:
+    with pytest.raises(InputError, match="at least one edge"):
+        structural.spectral_embedding(np.zeros((2, 0), dtype=np.int64), None, 4, 2)
+    with pytest.raises(InputError, match=r"k must be 1\.\.3 .* received 4"):
+        structural.spectral_embedding(np.array([[0, 1], [1, 0]]), None, 4, 4)

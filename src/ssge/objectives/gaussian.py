@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from ssge.objectives import Losses
-from ssge.ops.moments import CollapseWarning, Moments, correlation, deviations, moments
+from ssge.ops.moments import CollapseWarning, Moments, correlation, deviations, inverse_deviations, moments
 
 FloorMode: TypeAlias = Literal["tangent", "clamp"]
 EIGENVALUE_FLOOR = 0.1
@@ -36,7 +36,7 @@ amplify."""
 def alignment(z1: Tensor, z2: Tensor) -> Tensor:
     """Return the alignment term: minus the summed correlation of equal columns of two views, times (n-1)/n."""
     m = moments(z1, z2)
-    return _aligned(m, _inverse_deviations(m))
+    return aligned_moments(m, inverse_deviations(m))
 
 
 def wasserstein_uniformity(z: Tensor, floor: float = EIGENVALUE_FLOOR, floor_mode: FloorMode = "tangent") -> Tensor:
@@ -45,7 +45,7 @@ def wasserstein_uniformity(z: Tensor, floor: float = EIGENVALUE_FLOOR, floor_mod
     Exactly that if no eigenvalue of their correlation matrix is below ``floor``, a lower bound of it otherwise.
     """
     m = moments(z)
-    _warn_if_wide(m.n, z.shape[1])
+    warn_if_wide(m.n, z.shape[1])
     inverse = deviations(m.scatter[0], m.means[0], m.n)[1]
     root, _ = trace_sqrt(correlation(m.scatter[0], inverse, m.n), floor, floor_mode)
     return 2 * (z.shape[1] - root)
@@ -83,9 +83,9 @@ def gaussian(
     """
     m = moments(z1, z2, weight)
     d = m.means[0].numel()
-    _warn_if_wide(m.n, d)
-    inverses = _inverse_deviations(m)
-    aligned = _aligned(m, inverses)
+    warn_if_wide(m.n, d)
+    inverses = inverse_deviations(m)
+    aligned = aligned_moments(m, inverses)
     roots, spectra = zip(
         *(
             trace_sqrt(correlation(c, inverse, m.n), floor, floor_mode)
@@ -147,16 +147,14 @@ class _TraceSqrt(torch.autograd.Function):
         return (vectors * (gradient * slope)) @ vectors.t(), None, None
 
 
-def _inverse_deviations(m: Moments) -> list[Tensor]:
-    return [deviations(scatter, mean, m.n)[1] for scatter, mean in zip(m.scatter, m.means, strict=True)]
-
-
-def _aligned(m: Moments, inverses: list[Tensor]) -> Tensor:
+def aligned_moments(m: Moments, inverses: list[Tensor]) -> Tensor:
+    """Return the alignment of two views from their moments and 1/s."""
     assert m.cross is not None
     return -(m.cross * inverses[0] * inverses[1]).sum() / m.n
 
 
-def _warn_if_wide(n: int, d: int) -> None:
+def warn_if_wide(n: int, d: int) -> None:
+    """Warn that d columns over n rows cannot be uncorrelated."""
     if n <= d:
         warnings.warn(
             f"{n} nodes cannot fill {d} dimensions: the correlation matrix has rank {max(n - 1, 0)} at most; "

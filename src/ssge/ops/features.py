@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import torch
 from torch import Tensor
 
 from ssge.ops.adjacency import Adjacency
-from ssge.ops.sparse import Rows, SparseMatrix, product, transposed
+from ssge.ops.dropout import dropout
+from ssge.ops.sparse import Rows, SparseMatrix, product, row_of_entry, transposed
 
 
 class Features:
@@ -55,6 +57,37 @@ class Features:
     def mask(self, kept: Tensor) -> Features:
         """Return the same features with fewer columns kept; nothing is copied."""
         return Features(self.matrix, kept if self.kept is None else self.kept & kept)
+
+    def row_normalised(self) -> Features:
+        """Return the features, each row divided by the sum of its absolute values; a row of zeros stays as it is."""
+        if isinstance(self.matrix, SparseMatrix):
+            pointer, column, value = self.matrix.rows
+            row = row_of_entry(pointer)
+            sums = value.new_zeros(self.shape[0]).index_add_(0, row, value.abs())
+            rows = Rows(pointer, column, value / sums.index_select(0, row).clamp_min(torch.finfo(value.dtype).tiny))
+            return Features(SparseMatrix(rows, transposed(rows, self.shape[1])[0]), self.kept)
+        sums = self.matrix.abs().sum(1, keepdim=True)
+        return Features(self.matrix / sums.clamp_min(torch.finfo(sums.dtype).tiny), self.kept)
+
+    @cached_property
+    def _order(self) -> Tensor:
+        """Which entry of sparse X each entry of its transpose is."""
+        assert isinstance(self.matrix, SparseMatrix)
+        return torch.argsort(self.matrix.rows.column, stable=True)
+
+    def dropout(self, rate: float, generator: torch.Generator) -> Features:
+        """Return the features with each entry dropped with probability ``rate``; sparse X stays sparse.
+
+        Of sparse X the stored entries alone are drawn, since a zero is the same dropped or not.
+        """
+        if rate == 0:
+            return self
+        if not isinstance(self.matrix, SparseMatrix):
+            return Features(dropout(self.matrix, rate, generator), self.kept)
+        rows, columns = self.matrix.rows, self.matrix.backward
+        value = dropout(rows.value, rate, generator)
+        transpose = Rows(columns.crow_indices(), columns.col_indices(), value[self._order])
+        return Features(SparseMatrix(rows._replace(value=value), transpose), self.kept)
 
     def part(self, nodes: Tensor) -> Features:
         """Return the rows of some nodes."""

@@ -66,6 +66,55 @@ def moments(z1: Tensor, z2: Tensor | None = None, weight: Tensor | None = None) 
     )
 
 
+class CrossMoments(NamedTuple):
+    """How every column of Z1 goes with every column of Z2 (n x d).
+
+    Attributes
+    ----------
+    n
+        Number of rows.
+    means
+        Column means, one vector a view.
+    squares
+        Sum of squares of each centred column (d), one vector a view: the diagonal of its scatter.
+    cross
+        Zc1' Zc2 of the centred columns (d x d).
+    """
+
+    n: int
+    means: tuple[Tensor, Tensor]
+    squares: tuple[Tensor, Tensor]
+    cross: Tensor
+
+
+def cross_moments(z1: Tensor, z2: Tensor, weight: Tensor | None = None) -> CrossMoments:
+    """Compute the cross moments of two views; differentiable in ``squares`` and ``cross``.
+
+    Cost: one product of n d^2 forward and two backward; Z is centred piece by piece, never as a whole.
+
+    Parameters
+    ----------
+    z1, z2
+        The views, n x d.
+    weight
+        W (d x e): take the moments of the two views Z W, without ever forming them. Their squares need the scatter of
+        both views, so it is the scatter of [Z1 Z2] that is taken: forward two products of n d^2 and a little, because
+        it is symmetric, and backward four, in place of nine (the layer itself and its two gradients twice, and three).
+    """
+    n, d = z1.shape
+    if weight is None:
+        mean1, mean2, squares1, squares2, cross = _Cross.apply(z1, z2)  # type: ignore[no-untyped-call]
+        return CrossMoments(n, (mean1, mean2), (squares1, squares2), cross)
+    mean1, mean2, joint = _Joint.apply(z1, z2)  # type: ignore[no-untyped-call]
+    fixed = weight.detach()
+    return CrossMoments(
+        n,
+        (mean1 @ fixed, mean2 @ fixed),
+        (((joint[:d, :d] @ weight) * weight).sum(0), ((joint[d:, d:] @ weight) * weight).sum(0)),
+        weight.t() @ (joint[:d, d:] @ weight),
+    )
+
+
 class CollapseWarning(UserWarning):
     """The representation has lost dimensions, or cannot have them."""
 
@@ -73,9 +122,10 @@ class CollapseWarning(UserWarning):
 def deviations(scatter: Tensor, mean: Tensor, n: int) -> tuple[Tensor, Tensor]:
     """Return the column deviations s (ddof 1) and 1/s; a constant column gets s = 1 and 1/s = 0, so nothing is NaN.
 
-    A column counts as constant when its deviation cannot be told from the rounding of its mean.
+    A column counts as constant when its deviation cannot be told from the rounding of its mean. ``scatter`` is Zc'Zc or
+    its diagonal alone.
     """
-    variance = scatter.diagonal() / max(n - 1, 1)
+    variance = (scatter.diagonal() if scatter.dim() == 2 else scatter) / max(n - 1, 1)
     with torch.no_grad():
         rounding = 8 * torch.finfo(mean.dtype).eps * mean.abs()
         constant = variance <= rounding.square().clamp_min(torch.finfo(mean.dtype).tiny)
@@ -88,6 +138,12 @@ def deviations(scatter: Tensor, mean: Tensor, n: int) -> tuple[Tensor, Tensor]:
             )
     deviation = torch.where(constant, torch.ones_like(variance), variance).sqrt()
     return deviation, (~constant) / deviation
+
+
+def inverse_deviations(m: Moments | CrossMoments) -> list[Tensor]:
+    """Return 1/s of each view, as `deviations` has it."""
+    scatters = m.scatter if isinstance(m, Moments) else m.squares
+    return [deviations(scatter, mean, m.n)[1] for scatter, mean in zip(scatters, m.means, strict=True)]
 
 
 def correlation(scatter: Tensor, inverse_deviation: Tensor, n: int) -> Tensor:
@@ -151,6 +207,67 @@ class _Two(torch.autograd.Function):
                 torch.mm(c1, g1, out=out1).addcmul_(c2, g12)
                 torch.mm(c2, g2, out=out2).addcmul_(c1, g12)
         return d1, d2, None
+
+
+class _Cross(torch.autograd.Function):
+    """Means and squares of the columns of both views, and the product of each with each."""
+
+    @staticmethod
+    def forward(ctx: Any, z1: Tensor, z2: Tensor) -> tuple[Tensor, ...]:
+        mean1, mean2 = z1.mean(0), z2.mean(0)
+        squares1, squares2, cross = (
+            torch.zeros_like(mean1),
+            torch.zeros_like(mean2),
+            z1.new_zeros(z1.shape[1], z2.shape[1]),
+        )
+        for rows1, rows2 in _pieces(z1, z2):
+            c1, c2 = rows1 - mean1, rows2 - mean2
+            cross.addmm_(c1.t(), c2)
+            squares1 += c1.square_().sum(0)
+            squares2 += c2.square_().sum(0)
+        ctx.save_for_backward(z1, z2, mean1, mean2)
+        ctx.mark_non_differentiable(mean1, mean2)
+        return mean1, mean2, squares1, squares2, cross
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
+        _, _, squares1, squares2, cross = gradients
+        z1, z2, mean1, mean2 = ctx.saved_tensors
+        d1, d2 = torch.empty_like(z1), torch.empty_like(z2)
+        for rows1, rows2, out1, out2 in _pieces(z1, z2, d1, d2):
+            c1, c2 = rows1 - mean1, rows2 - mean2
+            torch.mm(c2, cross.t(), out=out1).addcmul_(c1, squares1, value=2)
+            torch.mm(c1, cross, out=out2).addcmul_(c2, squares2, value=2)
+        return d1, d2
+
+
+class _Joint(torch.autograd.Function):
+    """Means of both views, and the scatter of their columns side by side (2d x 2d)."""
+
+    @staticmethod
+    def forward(ctx: Any, z1: Tensor, z2: Tensor) -> tuple[Tensor, ...]:
+        mean1, mean2 = z1.mean(0), z2.mean(0)
+        width = z1.shape[1] + z2.shape[1]
+        scatter = z1.new_zeros(width, width)
+        for rows1, rows2 in _pieces(z1, z2):
+            _add_upper(scatter, torch.cat([rows1 - mean1, rows2 - mean2], 1))
+        ctx.save_for_backward(z1, z2, mean1, mean2)
+        ctx.mark_non_differentiable(mean1, mean2)
+        return mean1, mean2, _mirrored(scatter)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, _mean1: Tensor, _mean2: Tensor, scatter: Tensor) -> tuple[Tensor, Tensor]:
+        z1, z2, mean1, mean2 = ctx.saved_tensors
+        g = scatter + scatter.t()
+        d = z1.shape[1]
+        d1, d2 = torch.empty_like(z1), torch.empty_like(z2)
+        for rows1, rows2, out1, out2 in _pieces(z1, z2, d1, d2):
+            c1, c2 = rows1 - mean1, rows2 - mean2
+            torch.mm(c1, g[:d, :d], out=out1).addmm_(c2, g[d:, :d])
+            torch.mm(c2, g[d:, d:], out=out2).addmm_(c1, g[:d, d:])
+        return d1, d2
 
 
 def _pieces(*matrices: Tensor) -> Iterator[tuple[Tensor, ...]]:

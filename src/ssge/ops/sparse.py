@@ -36,6 +36,14 @@ class Rows(NamedTuple):
         return Rows(pointer, self.column[entries], self.value[entries])
 
 
+def rows_from(row: Tensor, column: Tensor, num_rows: int, dtype: torch.dtype) -> Rows:
+    """Return the matrix with ones at the given places, in any order; a place given twice counts twice."""
+    row, order = row.sort()
+    pointer = torch.zeros(num_rows + 1, dtype=torch.int64, device=row.device)
+    torch.cumsum(torch.bincount(row, minlength=num_rows), 0, out=pointer[1:])
+    return Rows(pointer, column[order], torch.ones(column.numel(), dtype=dtype, device=column.device))
+
+
 def csr(rows: Rows, num_columns: int) -> Tensor:
     """Return the torch CSR tensor over the same memory."""
     with warnings.catch_warnings():

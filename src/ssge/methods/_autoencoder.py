@@ -1,0 +1,55 @@
+"""What the graph autoencoders have in common: settings, and the loss of the edges decoded from a code.
+
+Written on this package's parts, not on ``torch_geometric.nn.GAE`` and ``VGAE``: those take an edge index and gather
+m x d rows of Z for each score, draw the non-edges from the global generator, and take them anew by rejection; and they
+would need a second copy of the graph beside the one that the encoders here read. See `ssge.objectives.reconstruction`.
+"""
+
+from __future__ import annotations
+
+import torch
+from pydantic import Field, PositiveInt
+from torch import Tensor
+
+from ssge.graph import GraphInfo
+from ssge.methods._base import Method, MethodConfig
+from ssge.nn.encoders import GCN
+from ssge.objectives.reconstruction import BLOCK, dense_reconstruction, sampled_reconstruction
+from ssge.ops.sampling import Pairs, sample_non_edges
+from ssge.views import View
+
+
+class AutoencoderConfig(MethodConfig):
+    """Settings of a graph autoencoder."""
+
+    epochs: int = Field(200, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
+    learning_rate: float = Field(1e-2, gt=0, description="Adam's learning rate.")
+    weight_decay: float = Field(0.0, ge=0, description="L2 penalty added to the gradient, as Adam has it.")
+    widths: tuple[PositiveInt, ...] = Field(
+        (256, 128), min_length=1, description="Width of each layer, the code last; published for links: 32 16."
+    )
+    non_edges: float = Field(1.0, gt=0, description="Sampled non-edges for each edge and each step.")
+    dense: bool = Field(False, description="All n x n pairs in place of a sample, as published: time grows with n^2.")
+
+
+class Autoencoder(Method):
+    """A GCN whose output is decoded by inner products; subclasses say what the code is."""
+
+    config: AutoencoderConfig
+    encoder: GCN
+
+    @classmethod
+    def further_memory(cls, config: AutoencoderConfig, info: GraphInfo, number: int) -> int:
+        """Return the bytes of the scores: of a sample of pairs by both ends, or of a block of all pairs."""
+        n, entries = info.num_nodes, info.num_nodes + info.num_edges
+        if config.dense:
+            return 3 * number * min(n * n, max(n, BLOCK)) + 2 * number * entries
+        return round((1 + config.non_edges) * entries * (48 + 4 * number))
+
+    def reconstruction(self, z: Tensor, view: View, generator: torch.Generator) -> Tensor:
+        """Return the loss of the edges of a view decoded from Z, n x d."""
+        edges, entries = Pairs.of(view.adjacency), view.adjacency.num_entries
+        count = max(1, round(self.config.non_edges * entries))
+        if self.config.dense or count >= view.num_nodes**2 - entries:  # a sample as large as the whole gains nothing
+            return dense_reconstruction(z, edges)
+        return sampled_reconstruction(z, edges, sample_non_edges(edges, count, generator))

@@ -1,0 +1,104 @@
+"""What the methods share that learn from a moving average of themselves: BGRL, AFGRL, RGRL."""
+
+from __future__ import annotations
+
+import copy
+from typing import Annotated, Any, ClassVar, TypeAlias
+
+import torch
+from pydantic import Field, PositiveInt
+from torch import Tensor, nn
+
+from ssge.graph import Graph, GraphInfo
+from ssge.methods._base import Method, MethodConfig
+from ssge.nn.encoders import GCN
+from ssge.nn.heads import Head
+from ssge.nn.momentum import MovingAverage
+from ssge.views import View
+
+Rate: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+
+
+class BootstrapConfig(MethodConfig):
+    """Settings of an online network, its predictor, and the target that follows it."""
+
+    learning_rate: float = Field(1e-3, gt=0, description="AdamW's learning rate, at its highest.")
+    weight_decay: float = Field(1e-5, ge=0, description="AdamW's weight decay, apart from the gradient.")
+    widths: tuple[PositiveInt, ...] = Field(
+        (512, 256), min_length=1, description="Width of each layer, the embedding last."
+    )
+    predictor_width: PositiveInt = Field(512, description="Width of the predictor's hidden layer.")
+    momentum: float = Field(0.99, ge=0, le=1, description="Momentum of the target's moving average.")
+    norm_momentum: float = Field(
+        0.1, gt=0, le=1, description="Share of each pass in the running figures of batch normalisation; released: 0.01."
+    )
+    row_normalise: bool = Field(True, description="Divide the features of a node by the sum of their absolute values.")
+
+
+class Bootstrap(Method):
+    """An online encoder with a predictor, and a target encoder that is its moving average and gets no gradient.
+
+    The encoder is a GCN with batch normalisation and PReLU after every layer, the last one too. A training step runs
+    in training mode always, as the trainer sees to, unless ``released_bn`` asks for what happened in released code.
+    """
+
+    fresh_target: ClassVar[bool] = False
+    """Whether the target begins with weights of its own instead of a copy of the online ones."""
+    normed_predictor: ClassVar[bool] = False
+    """Whether the predictor's hidden layer has batch normalisation."""
+
+    config: BootstrapConfig
+    encoder: GCN
+
+    def __init__(self, config: BootstrapConfig, info: GraphInfo, generator: torch.Generator) -> None:
+        super().__init__(config, info)
+        widths, d = (info.num_features, *config.widths), config.widths[-1]
+        options: dict[str, Any] = {"norm": config.norm_momentum, "output_activation": True}
+        self.encoder = GCN(widths, "prelu", generator, **options)
+        target = GCN(widths, "prelu", generator, **options) if self.fresh_target else copy.deepcopy(self.encoder)
+        self.target = MovingAverage(target)
+        norm = config.norm_momentum if self.normed_predictor else None
+        self.predictor = Head((d, config.predictor_width, d), "prelu", generator, norm)
+
+    @classmethod
+    def further_memory(cls, config: Any, info: GraphInfo, number: int) -> int:
+        """Count what is kept beside the two passes of the online encoder: predictions, normal rows, the target."""
+        d, hidden = config.widths[-1], config.predictor_width
+        # Of each view: the hidden layer before and after its activation, the prediction and the target as they are and
+        # with unit rows, and what each normalisation in the encoder keeps.
+        rows = 2 * (3 * hidden + 4 * d + sum(config.widths))
+        return int(number * info.num_nodes * rows)
+
+    def prepare(self, graph: Graph) -> View:
+        """Bring a graph to the method's device, its features normalised by rows if so configured."""
+        view = super().prepare(graph)
+        return view._replace(features=view.features.row_normalised()) if self.config.row_normalise else view
+
+    def optimiser(self) -> torch.optim.Optimizer:
+        """Return AdamW on all but the target."""
+        trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        rate, decay = self.config.learning_rate, self.config.weight_decay
+        return torch.optim.AdamW(trained, lr=rate, weight_decay=decay, fused=True)
+
+    def train(self, mode: bool = True) -> Bootstrap:
+        """Set the mode of training, in which batch normalisation takes part unless ``released_bn`` leaves it out."""
+        super().train(mode)
+        if getattr(self.config, "released_bn", False):
+            for module in self.modules():
+                if isinstance(module, nn.BatchNorm1d):
+                    module.eval()
+        return self
+
+    def crossed(self, first: View, second: View) -> tuple[tuple[Tensor, Tensor], ...]:
+        """Return predictions from each view with the target's vectors of the other one."""
+        q1, q2 = (self.predictor(self.encoder(view)) for view in (first, second))
+        t1, t2 = (self.target(view) for view in (first, second))
+        return (q1, t2), (q2, t1)
+
+    def after_step(self, progress: float) -> None:
+        """Let the target follow, at the momentum of this moment."""
+        self.target.update(self.encoder, self.momentum_at(progress))
+
+    def momentum_at(self, progress: float) -> float | list[float]:
+        """Return the target's momentum: constant, unless a method has a schedule."""
+        return self.config.momentum

@@ -1,0 +1,97 @@
+"""Supervised methods: networks whose output is class scores, trained on the labels of some nodes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import Field, PositiveInt
+
+from ssge.errors import InputError
+from ssge.graph import Graph, GraphInfo
+from ssge.methods._base import Method, MethodConfig
+from ssge.nn.encoders import ENCODERS
+from ssge.objectives import Losses
+from ssge.objectives.classification import cross_entropy
+from ssge.ops.dropout import dropout
+from ssge.views import View
+
+
+class SupervisedConfig(MethodConfig):
+    """Settings of all supervised methods; the defaults are those of GCN on citation graphs."""
+
+    epochs: int = Field(200, ge=0, description="Passes over the graph; fixed, no label of a validation node is seen.")
+    learning_rate: float = Field(0.01, gt=0, description="Adam's learning rate.")
+    weight_decay: float = Field(5e-4, ge=0, description="L2 penalty added to the gradient, as Adam has it.")
+    penalised: Literal["first", "all"] = Field("first", description="Layers with the L2 penalty: the first, or all.")
+    widths: tuple[PositiveInt, ...] = Field(
+        (16,), description="Width of each hidden layer; the output are the classes."
+    )
+    input_dropout: float = Field(0.5, ge=0, lt=1, description="Probability of dropping an entry of X in training.")
+    dropout: float = Field(0.5, ge=0, lt=1, description="Probability of dropping an input of a later layer.")
+
+
+class Supervised(Method):
+    """A network that is trained by cross entropy, `ssge.objectives.classification`, over the labelled nodes.
+
+    Its embedding is its class scores, n x k, before the softmax. Training runs a fixed number of epochs: where the
+    published code stops early or keeps the best epoch by labels of validation nodes, the number of epochs is chosen
+    once, on validation nodes, and is part of the recipe.
+
+    Subclasses build ``encoder`` with classes as its last width; its ``forward`` takes a view and what drops inputs.
+    """
+
+    family: ClassVar[str] = "supervised"
+    supervised: ClassVar[bool] = True
+
+    config: SupervisedConfig
+
+    @classmethod
+    def sizes(cls, graph: Graph) -> GraphInfo:
+        """Return the sizes of a graph and its number of classes, which is all that is told of labels to be hidden."""
+        if graph.labels is None:
+            raise InputError(f"{graph.name} has no labels, and {cls.title} learns from some.")
+        return graph.info._replace(num_classes=graph.num_classes)
+
+    def prepare(self, graph: Graph) -> View:
+        """Bring a graph to the method's device, with the labels it has; for training, those of training nodes alone."""
+        view = super().prepare(graph)
+        if graph.labels is None:
+            return view
+        return view._replace(labels=torch.from_numpy(graph.labels).to(self.weight.device))
+
+    def optimiser(self) -> torch.optim.Optimizer:
+        """Return Adam with the L2 penalty on the layers that are to have one."""
+        layers = list(self.encoder.layers)  # type: ignore[arg-type]
+        count = 1 if self.config.penalised == "first" else len(layers)
+        chosen = [parameter for layer in layers[:count] for parameter in layer.parameters()]
+        others = [parameter for parameter in self.parameters() if all(parameter is not other for other in chosen)]
+        groups = [{"params": chosen, "weight_decay": self.config.weight_decay}]
+        groups += [{"params": others, "weight_decay": 0.0}] if others else []
+        return torch.optim.Adam(groups, lr=self.config.learning_rate, fused=True)
+
+    def forward(self, view: View, generator: torch.Generator) -> Losses:
+        """Return the cross entropy of the labelled nodes, entries of X and inputs of later layers dropped."""
+        assert view.labels is not None
+        c = self.config
+        dropped = view._replace(features=view.features.dropout(c.input_dropout, generator))
+        return cross_entropy(self.encoder(dropped, partial(dropout, rate=c.dropout, generator=generator)), view.labels)
+
+
+class LayeredConfig(SupervisedConfig):
+    """Settings of a network of the encoders that self-supervised methods have too."""
+
+    batch_norm: bool = Field(False, description="Batch normalisation before each activation, for large graphs.")
+
+
+class Layered(Supervised):
+    """A network that is the encoder of its own name, with ReLU between the layers and a bias in each."""
+
+    config: LayeredConfig
+
+    def __init__(self, config: LayeredConfig, info: GraphInfo, generator: torch.Generator) -> None:
+        super().__init__(config, info)
+        widths = (info.num_features, *config.widths, info.num_classes)
+        norm = 0.1 if config.batch_norm else None
+        self.encoder = ENCODERS[self.name](widths, "relu", generator, output_bias=True, norm=norm)

@@ -1,0 +1,94 @@
+"""DeepWalk: skip-gram on uniform random walks, with a hierarchical softmax over the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from ssge.graph import GraphInfo
+from ssge.methods._base import METHODS, MethodConfig
+from ssge.methods._walking import Walking, WalkingConfig
+from ssge.objectives import Losses
+from ssge.objectives.skipgram import Tree, hierarchical_softmax, huffman, pieces
+from ssge.ops.walks import moved
+from ssge.views import View
+
+
+class DeepWalkConfig(WalkingConfig):
+    """Settings of DeepWalk; the names in brackets are the paper's."""
+
+    epochs: int = Field(10, ge=0, description="Walks that start at each node [gamma].")
+    learning_rate: float = Field(2.5e-3, gt=0, description="Adam's learning rate, which falls in a line to nothing.")
+    walk_length: int = Field(40, ge=2, description="Nodes of a walk [t].")
+    window: int = Field(10, ge=1, description="How far apart in a walk a node and its context are at most [w].")
+    softmax: Literal["hierarchical", "negative"] = Field(
+        "hierarchical", description="hierarchical: over a Huffman tree, as published; negative: negative sampling."
+    )
+
+
+class Batch(NamedTuple):
+    """What a step with the hierarchical softmax takes: some walks, one a row, and the tree."""
+
+    walks: Tensor
+    tree: Tree
+
+
+@METHODS.register("deepwalk")
+class DeepWalk(Walking):
+    """Uniform random walks and skip-gram with a hierarchical softmax, on the graph's edges alone.
+
+    The formula is at `ssge.objectives.skipgram`, the walks at `ssge.ops.walks.Walker`; edge weights, if there are any,
+    decide where they go.
+
+    Random: the initial vectors, the order of the starts, and the walks. Cost of an epoch, with n walks of t nodes, a
+    window w and ways of D inner nodes, about log2(m) at most: O(n t w D d) time; O((n + m) + n t + n d) memory.
+
+    Differences from the released code: the Huffman tree is made of the nodes' degrees, to which their frequencies in
+    long walks tend, and so is known before the first walk; every pair within the window once, where word2vec draws a
+    smaller window for each centre; Adam on many walks at once instead of gradient descent pair by pair; inner nodes
+    begin with small vectors instead of zero. The released code starts the walk of node 0 anywhere, a slip that
+    moves one walk of n and is not reproduced.
+    """
+
+    name: ClassVar[str] = "deepwalk"
+    title: ClassVar[str] = "DeepWalk"
+    reference: ClassVar[str] = "Perozzi et al., DeepWalk: Online Learning of Social Representations, 2014"
+    Config: ClassVar[type[MethodConfig]] = DeepWalkConfig
+
+    config: DeepWalkConfig
+
+    @property
+    def num_contexts(self) -> int:
+        """Number of vectors that those of the nodes are multiplied with: nodes, or inner nodes of the tree."""
+        n = self.info.num_nodes
+        return n if self.config.softmax == "negative" else max(n - 1, 1)
+
+    @classmethod
+    def step_memory(cls, config: Any, info: GraphInfo, number: int) -> int:
+        """Count what a step takes: with the hierarchical softmax, above all the vectors on the ways to the contexts."""
+        if config.softmax == "negative":
+            return super().step_memory(config, info, number)
+        depth = (info.num_nodes + info.num_edges).bit_length() + 1
+        places = int(config.batch * (config.walk_length + 2 * config.window))
+        return number * places * depth * int(2 * config.width + 4 * 4 * config.window)
+
+    def batches(self, view: View, generator: torch.Generator) -> Iterable[Any]:
+        """Yield one walk from each node, some at a time."""
+        if self.config.softmax == "negative":
+            yield from super().batches(view, generator)
+            return
+        tree = huffman(self.walker(view).popularity)
+        for walks in self.walks(view, generator):
+            yield Batch(walks, tree)
+
+    def forward(self, batch: Any, generator: torch.Generator) -> Losses:
+        """Return the loss of skip-gram on some walks."""
+        if self.config.softmax == "negative":
+            return super().forward(batch, generator)
+        cut = pieces(batch.walks, moved(batch.walks), self.config.window, self.weight.dtype)
+        path, side = self.contexts(batch.tree.path[cut.inner]), batch.tree.side[cut.inner].to(self.weight.dtype)
+        return Losses(hierarchical_softmax(self.encoder(cut.outer), path, side, cut.pairs), {})

@@ -1,0 +1,47 @@
+"""Node2Vec: skip-gram with negative sampling on walks that may prefer to stay near or to go far."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from ssge.methods._base import METHODS, MethodConfig
+from ssge.methods._walking import Walking, WalkingConfig
+from ssge.ops.walks import Walker
+from ssge.views import View
+
+
+class Node2VecConfig(WalkingConfig):
+    """Settings of Node2Vec; p and q are the paper's names."""
+
+    p: float = Field(1.0, gt=0, description="The greater, the rarer a walk goes back to where it just came from.")
+    q: float = Field(1.0, gt=0, description="The greater, the nearer a walk stays to where it just came from.")
+
+
+@METHODS.register("node2vec")
+class Node2Vec(Walking):
+    """Second-order random walks and skip-gram with negative sampling, on the graph's edges alone.
+
+    The steps of a walk are at `ssge.ops.walks.Walker`, the formula at `ssge.objectives.skipgram.negative_sampling`.
+
+    Random: the initial vectors, the order of the starts, the walks, and the noise nodes. Cost of an epoch, with n walks
+    of t nodes, a window w and K noise nodes: O(n t (w + K) d) time; O((n + m) + n t + n d) memory.
+
+    Differences from the released code: steps by rejection instead of tables for each pair of edges, which take
+    O(sum of squared degrees) memory; noise nodes shared by a step instead of five of each pair's own, weighted so that
+    they count as many; every pair within the window once, where word2vec draws a smaller window for each centre; Adam
+    instead of plain gradient descent; noise that happens to be a pair's own context is not left out. In a directed
+    graph x is near t if there is an edge from t to x, as the paper has it.
+    """
+
+    name: ClassVar[str] = "node2vec"
+    title: ClassVar[str] = "Node2Vec"
+    reference: ClassVar[str] = "Grover and Leskovec, node2vec: Scalable Feature Learning for Networks, 2016"
+    Config: ClassVar[type[MethodConfig]] = Node2VecConfig
+
+    config: Node2VecConfig
+
+    def walker(self, view: View) -> Walker:
+        """Return what walks on the graph, with p and q."""
+        return Walker(view.adjacency, self.config.p, self.config.q)

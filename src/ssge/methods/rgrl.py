@@ -1,0 +1,107 @@
+"""RGRL: keep a node's relations to others, near and far, instead of its position; anchors in place of negatives."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import torch
+from pydantic import Field, PositiveInt
+from torch import Tensor
+
+from ssge.graph import GraphInfo
+from ssge.methods._base import METHODS, MethodConfig
+from ssge.methods._bootstrap import Bootstrap, BootstrapConfig, Rate
+from ssge.objectives import Losses
+from ssge.objectives.relation import anchored_relation, local_relation
+from ssge.ops.adjacency import Adjacency
+from ssge.ops.diffusion import top_pagerank
+from ssge.views import Compose, DropEdges, MaskFeatures, View
+
+
+class RGRLConfig(BootstrapConfig):
+    """Settings of RGRL."""
+
+    epochs: int = Field(300, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
+    edge_drops: tuple[Rate, Rate] = Field((0.2, 0.4), description="Probability of dropping an edge, one for each view.")
+    feature_masks: tuple[Rate, Rate] = Field(
+        (0.3, 0.4), description="Probability of masking a feature column, one for each view."
+    )
+    anchors: PositiveInt = Field(512, description="Nodes that all are related to, drawn anew in each step [S].")
+    anchor_base: float = Field(
+        0.9, gt=0, le=1, description="A node of degree d is drawn in proportion to base^log(d+1) + floor [a]."
+    )
+    anchor_floor: float = Field(0.1, ge=0, description="The floor of that proportion, which is 1 at most [b].")
+    neighbors: PositiveInt = Field(2, description="Nodes next by personalised PageRank that each is related to [k].")
+    teleport: float = Field(0.15, gt=0, le=1, description="Probability that the walk of PageRank returns [alpha].")
+    student_temperature: float = Field(0.1, gt=0, description="Temperature of the predictions' relations.")
+    anchor_temperature: float = Field(0.01, gt=0, description="Temperature of the target's relations to anchors.")
+    local_temperature: float = Field(1.0, gt=0, description="Temperature of the target's relations to neighbours.")
+    local_weight: float = Field(1.0, ge=0, description="Weight of the relations to neighbours [lambda].")
+    released_bn: bool = Field(False, description="Train with batch normalisation in evaluation mode, as released.")
+
+
+@METHODS.register("rgrl")
+class RGRL(Bootstrap):
+    """Relational graph representation learning; the formula stands at `ssge.objectives.relation`.
+
+    With predictions of one view and the target's vectors of the other, the loss is the divergence of the relations to
+    anchors plus lambda times that of the relations to the k nodes next by personalised PageRank; both orders of the
+    views are added. Nodes that reach no other have no part in the second. The target follows at a constant momentum.
+
+    Random: the initial weights, the dropped edges and masked columns of each view, the anchors of each step (drawn
+    without replacement, the same for both orders). Cost of a step, for s anchors: four passes of the encoder, two of
+    them without gradient, O(n s d + n k d) time and O(n s) memory; once before training the neighbours, by pushing.
+
+    Differences from the released code: its evaluation leaves batch normalisation in evaluation mode, so that it takes
+    the initial figures 0 and 1 in all of training but the first step, which ``released_bn`` reproduces from the first
+    step on; its PageRank is exact and needs n x n numbers, here small residuals are left out, and the node itself is
+    never among its own neighbours; layers before a batch normalisation have no bias.
+    """
+
+    name: ClassVar[str] = "rgrl"
+    title: ClassVar[str] = "RGRL"
+    family: ClassVar[str] = "non-contrastive"
+    inputs: ClassVar[str] = "A, X"
+    reference: ClassVar[str] = "Lee et al., Relational Self-Supervised Learning on Graphs, 2022"
+    Config: ClassVar[type[MethodConfig]] = RGRLConfig
+
+    config: RGRLConfig
+
+    def __init__(self, config: RGRLConfig, info: GraphInfo, generator: torch.Generator) -> None:
+        super().__init__(config, info, generator)
+        rates = zip(config.edge_drops, config.feature_masks, strict=True)
+        self.augmentations = [Compose(DropEdges(drop), MaskFeatures(mask)) for drop, mask in rates]
+        self._near: tuple[weakref.ref[Adjacency], Tensor] | None = None
+
+    @classmethod
+    def further_memory(cls, config: Any, info: GraphInfo, number: int) -> int:
+        """Count the relations to anchors as well, four numbers each in both orders of the views."""
+        relations: int = 2 * (4 * config.anchors + 2 * config.neighbors * config.widths[-1])
+        return super().further_memory(config, info, number) + number * info.num_nodes * relations
+
+    def batches(self, view: View, generator: torch.Generator) -> Iterable[tuple[View, Tensor]]:
+        """Yield the whole graph with each node's neighbours by PageRank, which are found in the first epoch."""
+        if self._near is None or self._near[0]() is not view.adjacency:
+            found = top_pagerank(view.adjacency, self.config.neighbors, self.config.teleport)[0]
+            self._near = weakref.ref(view.adjacency), found
+        yield view, self._near[1]
+
+    def forward(self, batch: tuple[View, Tensor], generator: torch.Generator) -> Losses:
+        """Return the divergences of the relations to anchors and to neighbours."""
+        view, near = batch
+        c = self.config
+        anchors = self.drawn_anchors(view.adjacency, generator)
+        pairs = self.crossed(*(augment(view, generator) for augment in self.augmentations))
+        far = torch.stack([anchored_relation(q, t, anchors, c.student_temperature, c.anchor_temperature)
+                           for q, t in pairs]).sum()  # fmt: skip
+        local = torch.stack([local_relation(q, t, near, c.student_temperature, c.local_temperature)
+                             for q, t in pairs]).sum()  # fmt: skip
+        return Losses(far + c.local_weight * local, {"anchors": far.detach(), "local": local.detach()})
+
+    def drawn_anchors(self, adjacency: Adjacency, generator: torch.Generator) -> Tensor:
+        """Draw different nodes, those of low degree rather than those of high degree."""
+        degree = adjacency.pattern.incoming.pointer.diff()  # its self-loop is the one that is added to the degree
+        share = (self.config.anchor_base ** degree.log() + self.config.anchor_floor).clamp_max(1)
+        return share.multinomial(min(self.config.anchors, degree.numel()), generator=generator)

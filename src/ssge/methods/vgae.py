@@ -1,0 +1,75 @@
+"""VGAE: a graph autoencoder whose code is a Gaussian a node, kept near N(0, I)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from ssge.graph import GraphInfo
+from ssge.methods._autoencoder import Autoencoder, AutoencoderConfig
+from ssge.methods._base import METHODS, MethodConfig
+from ssge.nn.encoders import GCN
+from ssge.objectives import Losses
+from ssge.objectives.reconstruction import gaussian_kl
+from ssge.views import View
+
+LARGEST_LOG_SIGMA = 10.0
+
+
+class VGAEConfig(AutoencoderConfig):
+    """Settings of VGAE."""
+
+    divergence_weight: float = Field(1.0, ge=0, description="Weight of the divergence from N(0, I), divided by n.")
+
+
+@METHODS.register("vgae")
+class VGAE(Autoencoder):
+    """Variational graph autoencoder; the formulas stand at `ssge.objectives.reconstruction`.
+
+    One GCN gives [mu | log sigma], n x 2d: all layers but the last are shared, and the halves of the last weight are
+    the two heads. Trained on reconstruction(mu + sigma eps) + gaussian_kl / n, which is the evidence bound divided by
+    the n^2 pairs, but for the equal weight of edges and non-edges; log sigma is cut off at 10. The embedding is mu.
+
+    Random: the initial weights, eps of each step and the sampled non-edges. Cost as of GAE, with a last layer of twice
+    the width.
+
+    Differences from the released code: those of GAE, and the cut-off, which it does not have.
+    """
+
+    name: ClassVar[str] = "vgae"
+    title: ClassVar[str] = "VGAE"
+    family: ClassVar[str] = "traditional"
+    inputs: ClassVar[str] = "A, X"
+    reference: ClassVar[str] = "Kipf and Welling, Variational Graph Auto-Encoders, 2016"
+    Config: ClassVar[type[MethodConfig]] = VGAEConfig
+
+    config: VGAEConfig
+
+    def __init__(self, config: VGAEConfig, info: GraphInfo, generator: torch.Generator) -> None:
+        super().__init__(config, info)
+        *shared, d = config.widths
+        self.encoder = GCN((info.num_features, *shared, 2 * d), "relu", generator)
+        for head in self.encoder.affine[-1].weight.detach().chunk(2, dim=1):  # each by its own width, not by 2d
+            nn.init.xavier_uniform_(head, generator=generator)
+
+    @classmethod
+    def further_memory(cls, config: AutoencoderConfig, info: GraphInfo, number: int) -> int:
+        """Return what GAE takes, and what the second head, the noise and the code drawn with it do."""
+        return super().further_memory(config, info, number) + 6 * number * info.num_nodes * config.widths[-1]
+
+    def forward(self, view: View, generator: torch.Generator) -> Losses:
+        """Return the reconstruction loss of a code drawn for the clean view, plus the divergence over n."""
+        mu, log_sigma = self.encoder(view).chunk(2, dim=1)
+        log_sigma = log_sigma.clamp(max=LARGEST_LOG_SIGMA)
+        noise = torch.randn(mu.shape, generator=generator, device=mu.device, dtype=mu.dtype)
+        reconstruction = self.reconstruction(mu + noise * log_sigma.exp(), view, generator)
+        divergence = gaussian_kl(mu, log_sigma)
+        total = reconstruction + self.config.divergence_weight / view.num_nodes * divergence
+        return Losses(total, {"reconstruction": reconstruction.detach(), "divergence": divergence.detach()})
+
+    def encode(self, view: View, chunk: int) -> Tensor:
+        """Return mu on a view, n x d, in chunks of nodes."""
+        return super().encode(view, chunk)[:, : self.config.widths[-1]]

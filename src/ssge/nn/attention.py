@@ -1,0 +1,233 @@
+"""Graph attention: layers that weigh neighbours by what they are, and the encoder made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ssge.nn.encoders import ACTIVATIONS, Drop
+from ssge.ops.adjacency import Adjacency, Pattern
+from ssge.ops.sparse import Rows, csr, product, row_of_entry
+from ssge.views import View
+
+SLOPE = 0.2
+_BLOCK = 1 << 22
+"""So many numbers are gathered at once in the backward pass, lest an edges x heads x width tensor be made."""
+
+
+class Attention(nn.Module):
+    r"""The parameters of one layer of several heads, and the attention of each.
+
+    With :math:`h_i = W x_i` of a head, and j running over the nodes that i hears, itself among them,
+
+    .. math:: \alpha_{ij} = \mathrm{softmax}_j\, \mathrm{LeakyReLU}(a_t^\top h_i + a_s^\top h_j), \qquad
+              o_i = \sum_j \alpha_{ij} h_j.
+
+    The heads' outputs are laid side by side, or averaged; then a bias is added. Edge weights play no part. Cost, for K
+    heads of width d and m edges: O(n p K d) for the products with W, and O(m K d) time and O(m K) memory for the rest.
+
+    Parameters
+    ----------
+    inputs, width
+        Columns of the input, and of the output of each head.
+    heads
+        Number of heads, K.
+    average
+        Average the heads instead of laying them side by side.
+    generator
+        Draws the initial weights: Xavier-uniform, the vectors a as those of a layer from d columns to one.
+    drop_products
+        Whether inputs are dropped again after the product with W, where they are summed but not in the attention.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        width: int,
+        heads: int,
+        average: bool,
+        generator: torch.Generator,
+        drop_products: bool = False,
+    ) -> None:
+        super().__init__()
+        self.heads, self.width, self.average, self.drop_products = heads, width, average, drop_products
+        self.weight = nn.Parameter(torch.empty(inputs, heads * width))
+        self.source = nn.Parameter(torch.empty(heads, width))
+        self.target = nn.Parameter(torch.empty(heads, width))
+        self.bias = nn.Parameter(torch.zeros(width if average else heads * width))
+        nn.init.xavier_uniform_(self.weight, generator=generator)
+        bound = (6 / (width + 1)) ** 0.5
+        for vector in (self.source, self.target):
+            nn.init.uniform_(vector, -bound, bound, generator=generator)
+
+    def halves(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what each node adds to a score as source and as target, n x K each, from n x (K d)."""
+        split = hidden.reshape(-1, self.heads, self.width)
+        return (split * self.source).sum(2), (split * self.target).sum(2)
+
+    def finished(self, mixed: Tensor) -> Tensor:
+        """Join the heads, n x (K d), and add the bias."""
+        joined = mixed.reshape(-1, self.heads, self.width).mean(1) if self.average else mixed
+        return joined.add_(self.bias)
+
+    def forward(self, hidden: Tensor, adjacency: Adjacency, drop: Drop | None = None) -> Tensor:
+        """Return the layer's output from the products with W, n x (K d); ``drop`` is applied to the attention."""
+        source, target = self.halves(hidden)
+        found = attention(adjacency.pattern.incoming, source, target, adjacency.kept)
+        if drop is not None:
+            found, hidden = drop(found), drop(hidden) if self.drop_products else hidden
+        mixed: Tensor = _Mixed.apply(hidden, found, adjacency.pattern)  # type: ignore[no-untyped-call]
+        return self.finished(mixed)
+
+    def block(
+        self, start: int, stop: int, hidden: Tensor, halves: tuple[Tensor, Tensor], adjacency: Adjacency
+    ) -> Tensor:
+        """Return rows ``start`` to ``stop`` of the output, without gradient."""
+        pointer, column, value = adjacency.pattern.incoming
+        first, last = int(pointer[start]), int(pointer[stop])
+        rows = Rows(pointer[start : stop + 1] - first, column[first:last], value[first:last])
+        kept = None if adjacency.kept is None else adjacency.kept[first:last]
+        source, target = halves
+        return self.finished(_mix(rows, attention(rows, source, target[start:stop], kept), hidden))
+
+
+def attention(rows: Rows, source: Tensor, target: Tensor, kept: Tensor | None = None) -> Tensor:
+    """Return the softmax over the entries of each row of LeakyReLU(target of the row + source of the column).
+
+    Parameters
+    ----------
+    rows
+        Whom each node hears; values play no part.
+    source, target
+        n x K and one row for each of ``rows``.
+    kept
+        Entries that count, or None for all; at least one in each row.
+
+    Returns
+    -------
+    Tensor
+        One row an entry, K columns; zero where an entry does not count.
+    """
+    column, row = rows.column.long(), row_of_entry(rows.pointer).long()
+    scores = functional.leaky_relu(source[column] + target[row], SLOPE)
+    if kept is not None:
+        scores = scores.masked_fill(~kept.unsqueeze(1), -torch.inf)
+    with torch.no_grad():  # any shift of a row gives the same softmax; its largest score keeps exp in range
+        places = row.unsqueeze(1).expand_as(scores)
+        largest = torch.full_like(target, -torch.inf).scatter_reduce_(0, places, scores, "amax")
+    powers = (scores - largest[row]).exp()
+    return powers / torch.zeros_like(target).index_add(0, row, powers)[row]
+
+
+def _mix(rows: Rows, weights: Tensor, hidden: Tensor) -> Tensor:
+    """Return the sums of rows of ``hidden``, n x (K d), each head's by its own weights (entries x K)."""
+    heads = hidden.reshape(len(hidden), weights.shape[1], -1).unbind(1)
+    mixed = [
+        product(csr(rows._replace(value=weight.contiguous()), len(hidden)), head.contiguous())
+        for weight, head in zip(weights.unbind(1), heads, strict=True)
+    ]
+    return torch.cat(mixed, 1)
+
+
+class _Mixed(torch.autograd.Function):
+    """`_mix` over a whole pattern, backward without an edges x heads x width tensor."""
+
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, weights: Tensor, pattern: Pattern) -> Tensor:
+        ctx.save_for_backward(hidden, weights)
+        ctx.pattern = pattern
+        return _mix(pattern.incoming, weights.detach(), hidden.detach())
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        hidden, weights = ctx.saved_tensors
+        incoming, outgoing, order, *_ = ctx.pattern
+        to_hidden = _mix(outgoing, weights[order], gradient)
+        column, row = incoming.column, row_of_entry(incoming.pointer)
+        to_weights = torch.empty_like(weights)
+        step = max(_BLOCK // hidden.shape[1], 1)
+        for start in range(0, len(weights), step):
+            part = slice(start, start + step)
+            both = gradient.index_select(0, row[part]) * hidden.index_select(0, column[part])
+            to_weights[part] = both.reshape(len(both), weights.shape[1], -1).sum(2)
+        return to_hidden, to_weights, None
+
+
+class GAT(nn.Module):
+    """Graph attention network: layers of heads side by side with an activation, then heads averaged.
+
+    Parameters
+    ----------
+    widths
+        Number of input features, the width of a head in each hidden layer, and the width of the output.
+    heads, output_heads
+        Number of heads of the hidden layers, and of the last one.
+    activation
+        Between layers: ``elu``, ``relu``, ``prelu`` or ``none``.
+    generator
+        Draws the initial weights.
+    drop_products
+        Whether inputs are dropped again after the product with W, as the released code of GAT does.
+    """
+
+    def __init__(
+        self,
+        widths: Sequence[int],
+        heads: int,
+        output_heads: int,
+        activation: str,
+        generator: torch.Generator,
+        drop_products: bool = False,
+    ) -> None:
+        super().__init__()
+        features, *hidden, output = widths
+        inputs = [features, *(heads * width for width in hidden)]
+        shapes = [(width, heads, False) for width in hidden] + [(output, output_heads, True)]
+        self.layers = nn.ModuleList(
+            Attention(a, *shape, generator, drop_products) for a, shape in zip(inputs, shapes, strict=True)
+        )
+        self.activations = nn.ModuleList(ACTIVATIONS[activation]() for _ in hidden)
+
+    @property
+    def hops(self) -> int:
+        """How far a node's representation looks upstream."""
+        return len(self.layers)
+
+    @property
+    def attentions(self) -> list[Attention]:
+        """The layers by their own type, which a ``ModuleList`` does not tell."""
+        return cast("list[Attention]", list(self.layers))
+
+    def forward(self, view: View, drop: Drop | None = None) -> Tensor:
+        """Return the n x d representations; ``drop`` is applied to attention and to the inputs of later layers."""
+        output = view.features @ self.attentions[0].weight
+        for index, layer in enumerate(self.attentions):
+            output = layer(output, view.adjacency, drop)
+            if index < len(self.activations):
+                hidden = self.activations[index](output)
+                output = (hidden if drop is None else drop(hidden)) @ self.attentions[index + 1].weight
+        return output
+
+    @torch.no_grad()
+    def embed(self, view: View, chunk: int) -> Tensor:
+        """Return what `forward` does without ``drop``, in chunks of nodes."""
+        blocks = [(start, min(start + chunk, view.num_nodes)) for start in range(0, view.num_nodes, chunk)]
+        hidden: Tensor | None = None
+        for index, layer in enumerate(self.attentions):
+            product = layer.weight.new_empty(view.num_nodes, layer.weight.shape[1])
+            for start, stop in blocks:
+                weight = layer.weight
+                rows = view.features.block(start, stop, weight) if hidden is None else hidden[start:stop] @ weight
+                product[start:stop] = rows
+            hidden, halves = product.new_empty(view.num_nodes, layer.bias.numel()), layer.halves(product)
+            for start, stop in blocks:
+                hidden[start:stop] = layer.block(start, stop, product, halves, view.adjacency)
+            if index < len(self.activations):
+                hidden = self.activations[index](hidden)
+        assert hidden is not None
+        return hidden

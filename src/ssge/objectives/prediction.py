@@ -1,0 +1,43 @@
+r"""Cosine regression: predict the direction of a target's vector; no negatives.
+
+With Q (n x d) the predictions of the online network, T (n x d) the target network's vectors, taken as constants, and
+cos(q, t) = q't / (|q| |t|), where a row of zeros has cosine 0 with all:
+
+- of equal rows: (1/n) sum_i 1 - cos(q_i, t_i)
+- of pairs P: (1/|P|) sum_{(i, j) in P} [2 - 2 cos(q_i, t_j)] + [2 - 2 cos(q_j, t_i)]
+
+Both depend on directions alone. BGRL adds the first over both orders of two views, AFGRL takes the second.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ssge.ops.sparse import csr, product, rows_from
+
+
+def cosine_regression(q: Tensor, t: Tensor) -> Tensor:
+    """Return the mean of 1 - cos(q_i, t_i) over rows, from 0 (same directions) to 2; O(n d) time and memory."""
+    return 1 - (functional.normalize(q) * functional.normalize(t.detach())).sum() / q.shape[0]
+
+
+def paired_cosine_regression(q: Tensor, t: Tensor, pairs: Tensor) -> Tensor:
+    """Return the mean over pairs (i, j) of [2 - 2 cos(q_i, t_j)] + [2 - 2 cos(q_j, t_i)], from 0 to 8.
+
+    The cosines of a row q_i with all its partners sum up to its product with the sum of theirs, which is a constant:
+    O(|P| d) time, but O(n d) memory, for no row is gathered once a pair.
+
+    Parameters
+    ----------
+    q, t
+        Predictions and targets, n x d.
+    pairs
+        2 x |P| positions, in any order; what stands there twice counts twice.
+    """
+    n, count = q.shape[0], pairs.shape[1]
+    row, column = torch.cat([pairs, pairs.flip(0)], 1)
+    partners = rows_from(row, column, n, q.dtype)
+    sums = product(csr(partners, n), functional.normalize(t.detach()))
+    return 4 - 2 * (functional.normalize(q) * sums).sum() / count

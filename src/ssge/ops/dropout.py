@@ -1,0 +1,18 @@
+"""Dropout whose randomness comes from a generator that is handed in, as that of every other random choice."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def dropout(x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
+    """Set each entry to zero with probability ``rate`` (below 1) and divide the others by 1 - rate.
+
+    The expectation is x, so nothing has to be scaled where nothing is dropped. At rate 0 it is x itself, and no random
+    number is drawn.
+    """
+    if rate == 0:
+        return x
+    kept = torch.rand(x.shape, generator=generator, device=x.device).ge_(rate)
+    return (x * kept).div_(1 - rate)

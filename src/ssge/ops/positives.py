@@ -1,0 +1,81 @@
+"""Positives: nodes that are alike in their vectors, and moreover neighbours or members of one cluster."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ssge.ops.adjacency import Adjacency
+from ssge.ops.sparse import csr, product, row_of_entry, rows_from
+
+_ENTRIES = 1 << 24  # similarities in memory at once
+
+
+def positive_pairs(near: Tensor, adjacency: Adjacency, clusters: Tensor) -> Tensor:
+    """Return the pairs (i, j) of which j is near to i and its neighbour, or in its cluster in any clustering.
+
+    Parameters
+    ----------
+    near
+        Candidates j of each node i, n x k. A node that is its own candidate always makes a pair.
+    adjacency
+        Whom each node hears; the whole graph, whatever was dropped.
+    clusters
+        The cluster of each node in each clustering, n x c.
+
+    Returns
+    -------
+    Tensor
+        2 x pairs, i above j; between n and n k of them if each node is its own candidate. O(n k (c + log m)).
+    """
+    n, k = near.shape
+    pointer, column, _ = adjacency.pattern.incoming
+    keys = row_of_entry(pointer).long() * n + column  # ascending: rows in order, columns in order within a row
+    row = torch.arange(n, device=near.device).repeat_interleave(k)
+    other = near.flatten()
+    key = row * n + other
+    place = torch.searchsorted(keys, key).clamp_max(keys.numel() - 1)
+    kept = keys[place] == key
+    for clustering in clusters.unbind(1):
+        kept |= clustering[row] == clustering[other]
+    return torch.stack([row[kept], other[kept]])
+
+
+@torch.no_grad()
+def nearest_targets(q: Tensor, t: Tensor, k: int, chunk: int | None = None) -> Tensor:
+    """Return for each row of q itself and the positions of the k - 1 other rows of t with the largest cosines, n x k.
+
+    Exact; O(n^2 d) time, O(chunk n) memory. The default chunk keeps that to 2^24 numbers.
+    """
+    n = q.shape[0]
+    q, t = functional.normalize(q), functional.normalize(t)
+    found = torch.empty(n, min(k, n), dtype=torch.int64, device=q.device)
+    step = chunk or max(1, _ENTRIES // n)
+    for start in range(0, n, step):
+        similar = q[start : start + step] @ t.t()
+        similar.diagonal(start).fill_(torch.inf)
+        found[start : start + step] = similar.topk(found.shape[1], 1).indices
+    return found
+
+
+@torch.no_grad()
+def k_means(x: Tensor, count: int, iterations: int, generator: torch.Generator) -> Tensor:
+    """Return a cluster for each row of x, by so many rounds of Lloyd's algorithm from rows drawn at random.
+
+    A centre that loses all its rows stays where it is. O(n count d) a round.
+    """
+    centres = x[torch.randperm(x.shape[0], generator=generator, device=x.device)[:count]]
+    rows = torch.arange(x.shape[0], device=x.device)
+    clusters = _nearest_centre(x, centres)
+    for _ in range(iterations):
+        sums = product(csr(rows_from(clusters, rows, centres.shape[0], x.dtype), x.shape[0]), x)
+        sizes = torch.bincount(clusters, minlength=centres.shape[0]).unsqueeze(1)
+        centres = torch.where(sizes > 0, sums / sizes.clamp_min(1), centres)
+        clusters = _nearest_centre(x, centres)
+    return clusters
+
+
+def _nearest_centre(x: Tensor, centres: Tensor) -> Tensor:
+    # For one row, |x - c|^2 / 2 and |c|^2 / 2 - x c differ by a constant.
+    return torch.addmm(-centres.square().sum(1) / 2, x, centres.t()).argmax(1)

@@ -1,0 +1,148 @@
+"""Random walks on a graph, many at once: uniform or by weight, of first or of second order."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ssge.ops.adjacency import Adjacency
+from ssge.ops.sparse import row_of_entry
+
+
+class Walker:
+    """Walks along the edges of a graph, from source to target.
+
+    A node without an outgoing edge keeps those who come to it, and those who start there: it is its own only
+    neighbour. As graphs have no other self-loops, a walk has ended where a node follows itself: see `moved`.
+
+    Parameters
+    ----------
+    adjacency
+        Its edges are walked along; its self-loops are not, nor is its normalisation looked at.
+    p, q
+        Of walks of second order (Grover and Leskovec, 2016): the step from v, to which the walk came from t, goes to x
+        in proportion to weight(v, x) times 1/p if x is t, else 1 if there is an edge from t to x, else 1/q. With
+        p = q = 1 the weight alone decides.
+
+    Attributes
+    ----------
+    popularity
+        Weights of the edges into each node: in an undirected graph, how often long walks come by.
+
+    Notes
+    -----
+    Steps of second order are drawn by rejection, without a table for each pair of edges: a neighbour is proposed as by
+    a walk of first order, and accepted with its factor over the largest that there can be. A way back that is more
+    likely than that has what it is above it as an area of its own, so that a small p does not make the rest wait
+    (Yang et al., KnightKing, 2019). A step takes max(1, 1/q) / min(1, 1/q, 1/p) proposals at most, on
+    average, and each a binary search among the neighbours of t at most. All of it is O(n + m) memory.
+    """
+
+    def __init__(self, adjacency: Adjacency, p: float = 1.0, q: float = 1.0) -> None:
+        self.p, self.q = p, q
+        rows = adjacency.pattern.outgoing
+        n, source = rows.pointer.numel() - 1, row_of_entry(rows.pointer)
+        edge = rows.column != source
+        end = torch.bincount(source[edge], minlength=n) == 0
+        kept = edge | end[source.long()]
+        self._neighbour = rows.column[kept]  # ascending in each row
+        self._first = torch.zeros(n + 1, dtype=torch.int64, device=adjacency.device)
+        torch.cumsum(torch.bincount(source[kept], minlength=n), 0, out=self._first[1:])
+        self._degree = self._first.diff()
+        self._rounds = int(self._degree.max()).bit_length()
+        heard = torch.zeros(n, dtype=torch.float64, device=adjacency.device)
+        self.popularity = heard.index_add_(0, rows.column[edge], rows.value[edge].double())
+        self._cumulative: Tensor | None = None
+        if adjacency.pattern.weighted:  # a running sum over all rows, from 0
+            self._cumulative = torch.zeros(self._neighbour.numel() + 1, dtype=torch.float64, device=adjacency.device)
+            torch.cumsum(rows.value[kept].double(), 0, out=self._cumulative[1:])
+
+    def __call__(self, starts: Tensor, length: int, generator: torch.Generator) -> Tensor:
+        """Return one walk from each start: ``length`` nodes in a row, the start first."""
+        walks = torch.empty(length, starts.numel(), dtype=torch.int64, device=starts.device)
+        walks[0] = starts
+        for step in range(1, length):
+            if step == 1 or self.p == self.q == 1:
+                walks[step] = self._step(walks[step - 1], generator)
+            else:
+                walks[step] = self._second_order(walks[step - 2], walks[step - 1], generator)
+        return walks.t().contiguous()
+
+    def _step(self, nodes: Tensor, generator: torch.Generator) -> Tensor:
+        # `index_select` throughout: on a processor it takes a third of the time of an index in brackets.
+        first, degree = self._first.index_select(0, nodes), self._degree.index_select(0, nodes)
+        draw = torch.rand(nodes.numel(), generator=generator, device=nodes.device, dtype=torch.float64)
+        if self._cumulative is None:
+            entry = first + (draw * degree).long()
+        else:
+            below = self._cumulative.index_select(0, first)
+            above = self._cumulative.index_select(0, first + degree)
+            # The first running sum above the draw, and the entry before it; never past the row, whatever was rounded.
+            entry = self._search(self._cumulative[1:], torch.lerp(below, above, draw), first, degree - 1)
+        return self._neighbour.index_select(0, entry).long()
+
+    def _second_order(self, before: Tensor, nodes: Tensor, generator: torch.Generator) -> Tensor:
+        ceiling, back = max(1.0, 1 / self.q), 1 / self.p
+        sure = min(1.0, 1 / self.q, back) / ceiling
+        surplus = self._surplus(before, nodes, back - ceiling, ceiling) if back > ceiling else None
+        only = self._degree.index_select(0, nodes) == 1  # nothing to choose
+        chosen = torch.empty_like(nodes)
+        waiting = torch.arange(nodes.numel(), device=nodes.device)
+        while waiting.numel():
+            at, came = nodes.index_select(0, waiting), before.index_select(0, waiting)
+            proposed = self._step(at, generator)
+            draw = torch.rand(waiting.numel(), generator=generator, device=nodes.device)
+            accepted = (draw < sure) | only.index_select(0, waiting)
+            unsure = (~accepted).nonzero().squeeze(1)  # the search for an edge is the dear part
+            factor = self._factor(came.index_select(0, unsure), proposed.index_select(0, unsure))
+            accepted[unsure] = draw.index_select(0, unsure) * ceiling < factor
+            if surplus is not None:
+                returns = torch.rand(waiting.numel(), generator=generator, device=nodes.device)
+                returning = returns < surplus.index_select(0, waiting)
+                proposed, accepted = torch.where(returning, came, proposed), accepted | returning
+            chosen[waiting] = proposed  # what is not accepted is written over in a later round
+            waiting = waiting[~accepted]
+        return chosen
+
+    def _factor(self, before: Tensor, proposed: Tensor) -> Tensor:
+        """Return 1/p, 1 or 1/q."""
+        factor = torch.where(self._edge(before, proposed)[1], 1.0, 1 / self.q)
+        return torch.where(proposed == before, 1 / self.p, factor)
+
+    def _surplus(self, before: Tensor, nodes: Tensor, height: float, ceiling: float) -> Tensor:
+        """Return the share of the area above the ceiling, over the way back, in all of the area."""
+        entry, found = self._edge(nodes, before)
+        if self._cumulative is None:
+            width = self._degree.index_select(0, nodes).double()
+            share = found.double()
+        else:
+            first, degree = self._first.index_select(0, nodes), self._degree.index_select(0, nodes)
+            sums = self._cumulative
+            width = sums.index_select(0, first + degree) - sums.index_select(0, first)
+            share = torch.where(found, sums.index_select(0, entry + 1) - sums.index_select(0, entry), 0.0)
+        return height * share / (height * share + ceiling * width)
+
+    def _edge(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """Return where the edges would be in ``_neighbour``, and whether they are there."""
+        first, degree = self._first.index_select(0, source), self._degree.index_select(0, source)
+        entry = self._search(self._neighbour, target - 1, first, degree - 1)
+        return entry, self._neighbour.index_select(0, entry) == target
+
+    def _search(self, values: Tensor, wanted: Tensor, first: Tensor, count: Tensor) -> Tensor:
+        """Return the first place from ``first`` on whose value is above ``wanted``, ``first + count`` if none is.
+
+        By bisection within the rows, all searches at once: ``torch.searchsorted`` over all edges takes 2.7 times as
+        long (200,000 searches, two million edges, ten a node).
+        """
+        low, high = first, first + count
+        for _ in range(self._rounds):
+            middle = (low + high) >> 1
+            above = values.index_select(0, middle) > wanted
+            low, high = torch.where(above | (low == high), low, middle + 1), torch.where(above, middle, high)
+        return low
+
+
+def moved(walks: Tensor) -> Tensor:
+    """Return which places of the walks were walked to, or started from; the rest repeats where a walk has ended."""
+    first = torch.ones_like(walks[:, :1], dtype=torch.bool)
+    return torch.cat([first, walks[:, 1:] != walks[:, :-1]], dim=1)
