@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench results clean
+.PHONY: help demo test lint bench results baselines clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,6 +34,9 @@ bench: $(VENV)/.ready ## Start-up, speed and memory against PyTorch Geometric an
 
 results: $(VENV)/.ready ## Run the recipes on the benchmark graphs found in SSGE_DATA and renew the README's table
 	$(BIN)/python benchmarks/results.py
+
+baselines: $(VENV)/.ready ## Run every method's recipes that have no record yet, with SSGE_DATA, and renew docs/baselines.md
+	$(BIN)/python benchmarks/baselines.py
 
 clean: ## Remove what the other targets made
 	rm -rf $(VENV) demo runs .mypy_cache .ruff_cache .pytest_cache

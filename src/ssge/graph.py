@@ -108,6 +108,8 @@ class Graph:
         """Return the same graph with the labels of some nodes alone; the others have class -1, and splits are gone."""
         if self.labels is None:
             raise InputError(f"{self.name} has no labels, and a supervised method needs some.")
+        if nodes.size == 0:
+            raise InputError("A supervised method needs at least 1 training node; received none.")
         labels = np.full_like(self.labels, -1)
         labels[nodes] = self.labels[nodes]
         return replace(self, labels=labels, splits=(), class_names=())

@@ -34,7 +34,7 @@ class Reading:
     ignore
         Make no features of these columns.
     label
-        Column with classes: used to judge (ssge evaluate), never to learn.
+        Column with classes: used to judge (ssge evaluate), and to learn by supervised methods alone.
     features
         table (columns of the node table), structural (all of the following), degree, clustering, return, laplacian.
     edge_columns

@@ -53,14 +53,14 @@ def card(record: RunRecord, graph: Graph, embedding: Embedding) -> str:
     diagnostics = {key.replace("_", " "): f"{value:.4g}" for key, value in geometry(embedding.vectors).items()}
     parts = [
         f"# {cls.title} embedding of {graph.name}",
-        f"{n:,} nodes, {d} columns, learned without labels by {cls.title} ({cls.reference}).",
+        f"{n:,} nodes, {d} columns, {_learned(record)} {cls.title} ({cls.reference}).",
         _section("Graph", figures),
         _features(graph),
         _section("Settings", {key: _plain(value) for key, value in record.config.items()}),
         _section("Training", training),
-        _section("Diagnostics, label-free", diagnostics),
+        _section("Diagnostics" if cls.supervised else "Diagnostics, label-free", diagnostics),
         _scores(record),
-        _USE.format(source=_source(record), columns=f"e000 ... e{d - 1:03d}"),
+        _USE.format(source=_source(record), columns=f"e000 ... e{d - 1:03d}") + (_SEEN if cls.supervised else _HONEST),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -80,9 +80,20 @@ model = ssge.SSGE.load("FOLDER")        # of SSGE only
 model.to_frame()                        # a table: id, {columns}
 ```
 
-The vectors are in `embedding.parquet`, joined to other tables by `id`. They hold nothing of any label, but those of
+The vectors are in `embedding.parquet`, joined to other tables by `id`. """
+
+_HONEST = """They hold nothing of any label, but those of
 nodes that are compared in a test were learned in one graph: for an honest test on nodes to come, embed these later with
 `ssge embed ... --only new`."""
+
+_SEEN = """They are class scores, learned from the
+labels of training nodes: a test on these nodes would not be an honest one."""
+
+
+def _learned(record: RunRecord) -> str:
+    if record.splits is None:
+        return "learned without labels by"
+    return f"class scores, learned from the labels of the training nodes of splits {record.splits!r} by"
 
 
 def _source(record: RunRecord) -> str:

@@ -16,7 +16,7 @@ from ssge.errors import InputError
 from ssge.experiments.folder import RunFolder
 from ssge.experiments.protocols import Protocol, evaluate, evaluate_classifier
 from ssge.experiments.recipes import Recipe
-from ssge.experiments.references import UNTRAINED, untrained_encoder
+from ssge.experiments.references import CLUSTERINGS, UNTRAINED, untrained_encoder
 from ssge.experiments.run import fit, resolve_config
 from ssge.experiments.tables import Row, rows
 from ssge.files import atomic
@@ -75,20 +75,23 @@ def compare(
     method = METHODS[recipe.method]
     shared = _Kept(references or out, recipe.dataset, graph, protocol, {}, force and references is None)
     kept = _Kept(out, recipe.dataset, graph, protocol, config.model_dump(mode="json"), force)
-    records = [shared.reference(name, 0, partial(make, graph)) for name, make in UNTRAINED.items()]
-    for seed in range(seeds):
-        untrained = partial(untrained_encoder, graph, recipe.method, config, seed)
-        records.append(kept.reference("untrained encoder", seed, untrained, method.supervised))
-    for seed in range(seeds):
-        folder = RunFolder(out / f"seed-{seed}")
+    folders = [RunFolder(out / f"seed-{seed}") for seed in range(seeds)]
+    for seed, folder in enumerate(folders):  # all before any scoring, which would count in the peak of their memory
         if force or not folder.record.exists():
             fit(
                 graph, recipe.method, config, out=folder.path, seed=seed, device=device, resume=not force,
                 force=force, quiet=quiet, recipe=recipe.name, dataset=recipe.dataset, splits=protocol.splits,
             )  # fmt: skip
         kept.check(folder.read_record(), folder.record)
-        record = score(folder, graph, protocol)
-        records.append(record.model_copy(update={"method": method.title}))
+    records = [
+        shared.reference(name, 0, partial(make, graph), probed=name not in CLUSTERINGS)
+        for name, make in UNTRAINED.items()
+    ]
+    for seed in range(seeds):
+        untrained = partial(untrained_encoder, graph, recipe.method, config, seed)
+        records.append(kept.reference("untrained encoder", seed, untrained, method.supervised))
+    scored = (score(folder, graph, protocol) for folder in folders)
+    records += [record.model_copy(update={"method": method.title}) for record in scored]
     summary = Summary(recipe=recipe, protocol=protocol, records=records)
     summary.write(out / "summary.json")
     return summary
@@ -107,10 +110,12 @@ def score(folder: RunFolder, graph: Graph, protocol: Protocol, force: bool = Fal
     return record
 
 
-def _judged(vectors: NDArray[np.floating[Any]], graph: Graph, protocol: Protocol, record: RunRecord) -> Scores:
+def _judged(
+    vectors: NDArray[np.floating[Any]], graph: Graph, protocol: Protocol, record: RunRecord, probed: bool = True
+) -> Scores:
     """Score an embedding by probes, or what a supervised method made by its own class scores."""
     if record.splits is None:
-        return evaluate(vectors, graph, protocol, record.scale)
+        return evaluate(vectors, graph, protocol, record.scale, probed)
     if record.splits != protocol.splits:
         raise InputError(
             f"The run was trained on the training nodes of splits {record.splits!r}, so protocol {protocol.name!r} "
@@ -129,7 +134,12 @@ class _Kept:
         self.config = config
 
     def reference(
-        self, name: str, seed: int, embedding: Callable[[], NDArray[np.floating[Any]]], supervised: bool = False
+        self,
+        name: str,
+        seed: int,
+        embedding: Callable[[], NDArray[np.floating[Any]]],
+        supervised: bool = False,
+        probed: bool = True,
     ) -> RunRecord:
         """Return the record of a reference row, scoring it if it is not there."""
         path = self.out / f"{name.replace(' ', '-')}-{seed}.json"
@@ -148,15 +158,17 @@ class _Kept:
             )
         if self.protocol.name not in record.scores:
             log.info("scoring %s, seed %d, by protocol %s", name, seed, self.protocol.name)
-            record.scores[self.protocol.name] = _judged(embedding(), self.graph, self.protocol, record)
+            record.scores[self.protocol.name] = _judged(embedding(), self.graph, self.protocol, record, probed)
             path.parent.mkdir(parents=True, exist_ok=True)
             record.write(path)
         return record
 
     def check(self, record: RunRecord, path: Path) -> None:
         """Refuse to mix runs of other settings or other data into the comparison."""
-        data = (record.dataset, record.graph)
-        if record.config != self.config or data != (self.dataset, self.graph.info._asdict()):
+        data, splits = (record.dataset, record.graph), (None, self.protocol.splits)
+        known = record.config == self.config and data == (self.dataset, self.graph.info._asdict())
+        if not known or record.splits not in splits:
             raise InputError(
-                f"{path} is of a run with other settings or data; choose another --out, or --force to replace it."
+                f"{path} is of a run with other settings, data or training nodes; choose another --out, "
+                "or --force to replace it."
             )

@@ -95,10 +95,13 @@ def training_memory(graph: Graph, method: str, config: Any, dtype: Precision = "
     That is what encoder and views take, if there are any, and what the method says it needs further.
     """
     further = METHODS[method].further_memory(config, graph.info, np.dtype(dtype).itemsize)
-    return further + (_encoding(graph, config, dtype) if hasattr(config, "widths") else LIBRARIES)
+    if not hasattr(config, "widths"):
+        return further + LIBRARIES
+    widths = (*config.widths, graph.num_classes) if METHODS[method].supervised else config.widths
+    return further + _encoding(graph, widths, config, dtype)
 
 
-def _encoding(graph: Graph, config: Any, dtype: Precision) -> int:
+def _encoding(graph: Graph, widths: tuple[int, ...], config: Any, dtype: Precision) -> int:
     """Count the bytes of two views and their passes through an encoder.
 
     What counts: the adjacency with its transpose, and once more for each view; of each layer, what the backward pass
@@ -120,14 +123,14 @@ def _encoding(graph: Graph, config: Any, dtype: Precision) -> int:
         constant += number * n * p
     edges = 2 * 2 * (4 + number) * (round(m * (1 - edge_drop)) + n) if gcn else 0
 
-    hidden, last = ([0, *config.widths])[-2:]
+    hidden, last = ([0, *widths])[-2:]
     factored = 0 < hidden <= last and not output_bias
     output = hidden if factored else last
     saved = round(p * (1 - feature_mask)) if stored is None and (gcn or feature_mask) else 0
-    saved += sum(width * (2 if above >= width or not gcn else 1) for width, above in pairwise(config.widths))
+    saved += sum(width * (2 if above >= width or not gcn else 1) for width, above in pairwise(widths))
     saved += 0 if factored else output
-    parameters = sum(a * b for a, b in pairwise((p, *config.widths)))
-    numbers: int = n * (2 * saved + max(2 * output, hidden)) + 4 * parameters + p * config.widths[0]
+    parameters = sum(a * b for a, b in pairwise((p, *widths)))
+    numbers: int = n * (2 * saved + max(2 * output, hidden)) + 4 * parameters + p * widths[0]
     return max(building, round(SPARE * (constant + edges + number * numbers))) + LIBRARIES
 
 

@@ -80,7 +80,9 @@ _RELEASED_WEIGHT_DECAY = {"cora": 1e-4, "citeseer": 1e-2, "pubmed": 0.0}
 _RELEASED_PUBLIC = {"cora", "wikics"}
 
 
-def evaluate(embedding: NDArray[np.floating[Any]], graph: Graph, protocol: Protocol, scale: float = 1.0) -> Scores:
+def evaluate(
+    embedding: NDArray[np.floating[Any]], graph: Graph, protocol: Protocol, scale: float = 1.0, probed: bool = True
+) -> Scores:
     """Score an embedding against the labels of a graph.
 
     Parameters
@@ -94,6 +96,8 @@ def evaluate(embedding: NDArray[np.floating[Any]], graph: Graph, protocol: Proto
     scale
         The factor between the encoder's output and ``embedding``. The released probe was tuned on the raw output, so it
         is given that; the other probe does not depend on scale.
+    probed
+        Whether classifiers are trained; if not, there are no accuracies, and the clusters alone are scored.
     """
     if graph.labels is None:
         raise InputError(f"{graph.name} has no labels, so nothing can be scored against them.")
@@ -106,11 +110,11 @@ def evaluate(embedding: NDArray[np.floating[Any]], graph: Graph, protocol: Proto
         vectors = embedding / np.float32(scale)
     else:
         probe = LbfgsProbe()
-    scores = linear_probes(vectors, graph.labels, splits, probe, list(seeds))
+    scores = linear_probes(vectors, graph.labels, splits, probe, list(seeds)) if probed else []
     groups = cluster(embedding, graph.labels, seeds=range(protocol.cluster_seeds))
     return Scores(
         protocol=protocol.name,
-        probe=probe.model_dump(),
+        probe=probe.model_dump() if probed else {},
         splits=named,
         accuracies=[s.accuracy for s in scores],
         valid_accuracies=[s.valid_accuracy for s in scores],
@@ -121,10 +125,14 @@ def evaluate(embedding: NDArray[np.floating[Any]], graph: Graph, protocol: Proto
 
 
 def evaluate_classifier(class_scores: NDArray[np.floating[Any]], graph: Graph, protocol: Protocol, seed: int) -> Scores:
-    """Score a supervised method by its own class scores (n x k), on the split that it was trained on: `split_of`."""
+    """Score a supervised method by its own class scores (n x k), on the split that it was trained on: `split_of`.
+
+    Clusters are of the test nodes too, because it has seen the classes of others.
+    """
+    split = split_of(graph, protocol.splits, seed)
     assert graph.labels is not None
-    split, right = split_of(graph, protocol.splits, seed), class_scores.argmax(1) == graph.labels
-    groups = cluster(class_scores, graph.labels, seeds=range(protocol.cluster_seeds))
+    right = class_scores.argmax(1) == graph.labels
+    groups = cluster(class_scores[split.test], graph.labels[split.test], seeds=range(protocol.cluster_seeds))
     return Scores(
         protocol=protocol.name,
         probe={},

@@ -1,4 +1,7 @@
-"""Reference rows: what raw features, propagated features and an untrained encoder are worth by themselves."""
+"""Reference rows: what raw features, propagated features, edges alone and an untrained encoder are worth.
+
+`evaluation.cluster` makes a clustering of each: k-means on raw features, and spectral clustering of the graph.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from numpy.typing import NDArray
 
 from ssge.graph import Graph
 from ssge.methods import METHODS, MethodConfig
+from ssge.ops.structural import spectral_embedding
 from ssge.training.checkpoint import build
 
 
@@ -33,6 +37,14 @@ def propagated_features(graph: Graph, hops: int = 2) -> NDArray[np.floating[Any]
     return _dense(features).astype(graph.features.dtype)
 
 
+def spectral_clustering(graph: Graph) -> NDArray[np.floating[Any]]:
+    """Return as many eigenvectors of the graph's regularised Laplacian as there are classes; features play no part.
+
+    K-means on its rows, scaled to unit norm, is spectral clustering.
+    """
+    return spectral_embedding(graph.edges, graph.weights, graph.num_nodes, graph.num_classes).astype(np.float32)
+
+
 def untrained_encoder(graph: Graph, method: str, config: MethodConfig, seed: int) -> NDArray[np.floating[Any]]:
     """Return the raw output of a freshly built, never trained encoder."""
     built = build(method, config.model_dump(), METHODS[method].sizes(graph), seed)
@@ -43,8 +55,12 @@ def untrained_encoder(graph: Graph, method: str, config: MethodConfig, seed: int
 UNTRAINED: dict[str, Callable[[Graph], NDArray[np.floating[Any]]]] = {
     "raw features": raw_features,
     "propagated features": propagated_features,
+    "spectral clustering": spectral_clustering,
 }
 """Rows that depend on the graph alone."""
+
+CLUSTERINGS = frozenset({"spectral clustering"})
+"""Rows that are a clustering and nothing else: no classifier is trained on them."""
 
 
 def _dense(features: Any) -> NDArray[np.floating[Any]]:

@@ -105,6 +105,10 @@ def fit(
     if place.type == "cpu":
         check_memory(graph, method, config, dtype)
     supervised = METHODS[method].supervised
+    if supervised and start is not None:
+        raise InputError(
+            f"{METHODS[method].title} cannot start from another run, which has seen labels that may be tested here."
+        )
     labelled = split_of(graph, splits, seed).train if supervised else None
     built = build(method, config.model_dump(), METHODS[method].sizes(graph), seed, getattr(torch, dtype), place)
     if start is not None:

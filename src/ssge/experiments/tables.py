@@ -12,12 +12,12 @@ from ssge.records import RunRecord, Scores
 class Row(NamedTuple):
     """One line of a comparison: means over encoder seeds, deviations over encoder seeds and over probes apart.
 
-    Figures are per cent except ``effective_rank`` and ``seconds``.
+    Figures are per cent except ``effective_rank`` and ``seconds``. A clustering has no accuracy.
     """
 
     name: str
     seeds: int
-    accuracy: float
+    accuracy: float | None
     encoder_deviation: float
     probe_deviation: float
     nmi: float
@@ -30,8 +30,10 @@ class Row(NamedTuple):
 
 def row(name: str, scores: Sequence[Scores], seconds: Sequence[float] = ()) -> Row:
     """Summarise the scores of one method, one item an encoder seed."""
-    accuracy, across = mean_and_deviation([100 * _mean(s.accuracies) for s in scores])
-    within = _mean([mean_and_deviation([100 * a for a in s.accuracies]).deviation for s in scores])
+    accuracy, across, within = None, 0.0, 0.0
+    if all(s.accuracies for s in scores):
+        accuracy, across = mean_and_deviation([100 * _mean(s.accuracies) for s in scores])
+        within = _mean([mean_and_deviation([100 * a for a in s.accuracies]).deviation for s in scores])
     nmi = mean_and_deviation([100 * _mean(s.nmi) for s in scores])
     ari = mean_and_deviation([100 * _mean(s.ari) for s in scores])
     rank = _mean([s.geometry["effective_rank"] for s in scores])
@@ -58,8 +60,8 @@ def cells(line: Row) -> tuple[str, ...]:
     several = line.seeds > 1
     return (
         line.name,
-        f"{line.accuracy:.2f}",
-        f"{line.encoder_deviation:.2f}" if several else "-",
+        "-" if line.accuracy is None else f"{line.accuracy:.2f}",
+        f"{line.encoder_deviation:.2f}" if several and line.accuracy is not None else "-",
         f"{line.probe_deviation:.2f}" if line.probe_deviation else "-",
         f"{line.nmi:.2f}" + (f" ± {line.nmi_deviation:.2f}" if several else ""),
         f"{line.ari:.2f}" + (f" ± {line.ari_deviation:.2f}" if several else ""),

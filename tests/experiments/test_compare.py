@@ -1,0 +1,62 @@
+"""Comparisons: the order of training and scoring, and reference rows that are clusterings alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphs import random_graph
+from ssge.experiments import compare as module
+from ssge.experiments.compare import Summary, compare
+from ssge.experiments.protocols import PROTOCOLS
+from ssge.experiments.recipes import Recipe
+from ssge.experiments.references import CLUSTERINGS, UNTRAINED, spectral_clustering
+from ssge.experiments.tables import HEADINGS, cells
+
+GRAPH = random_graph(n=120, p=6, m=400)
+RECIPE = Recipe(name="gae/random", method="gae", dataset="random", config={"epochs": 2, "widths": [4]})
+QUICK = PROTOCOLS["quick"].model_copy(update={"cluster_seeds": 1})
+
+
+def compared(out: Path, seeds: int = 2) -> Summary:
+    return compare(RECIPE, GRAPH, QUICK, seeds, out, quiet=True)
+
+
+def test_all_seeds_are_trained_before_anything_is_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Peak memory is the process's: what scoring takes must not count as training's."""
+    calls: list[str] = []
+    for name in ("fit", "_judged"):
+        real = getattr(module, name)
+
+        def watched(*args: Any, _name: str = name, _real: Any = real, **options: Any) -> Any:
+            calls.append(_name)
+            return _real(*args, **options)
+
+        monkeypatch.setattr(module, name, watched)
+    compared(tmp_path)
+    assert calls == ["fit"] * 2 + ["_judged"] * (len(UNTRAINED) + 2 + 2)
+    calls.clear()
+    compared(tmp_path)
+    assert calls == []
+
+
+def test_a_clustering_has_no_accuracy(tmp_path: Path) -> None:
+    summary = compared(tmp_path, seeds=1)
+    lines = {line.name: dict(zip(HEADINGS, cells(line), strict=True)) for line in summary.rows()}
+    assert list(lines) == [*UNTRAINED, "untrained encoder", "GAE"]
+    for name, line in lines.items():
+        assert (line["accuracy %"] == "-") == (name in CLUSTERINGS), name
+        assert 0 <= float(line["NMI %"]) <= 100
+    again = Summary.read(tmp_path / "summary.json")
+    assert again.rows() == summary.rows()
+
+
+def test_spectral_clustering_uses_edges_alone_and_one_column_a_class() -> None:
+    found = spectral_clustering(GRAPH)
+    assert found.shape == (120, GRAPH.num_classes)
+    other = random_graph(n=120, p=3, m=400)
+    np.testing.assert_array_equal(other.edges, GRAPH.edges)
+    assert np.array_equal(spectral_clustering(other), found)
