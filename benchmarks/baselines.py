@@ -66,6 +66,7 @@ def measure(recipe: str, seeds: int, force: bool) -> Summary | str:
     """Run a recipe in a process of its own; return its summary, or why there is none."""
     command = [sys.executable, "-m", "ssge", "run", recipe, "--seeds", str(seeds), "--quiet", "--json"]
     command += ["--force"] if force else []
+    command += [] if recipe.startswith(f"{REFERENCE}/") else ["--skip-references"]  # the page has those of one method
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
     if done.returncode == 0:
         return Summary.model_validate_json(done.stdout)

@@ -75,6 +75,7 @@ def register(app: App, config: Any) -> None:
         out: Path | None = None,
         threads: int | None = None,
         device: str = "cpu",
+        skip_references: Switch = False,
         force: Switch = False,
         quiet: Switch = False,
         json: Switch = False,
@@ -98,6 +99,8 @@ def register(app: App, config: Any) -> None:
             Threads of the processor.
         device
             cpu, cuda, cuda:1, ..., or auto.
+        skip_references
+            Leave out the reference rows, which take their time: raw and propagated features, untrained encoder.
         force
             Run and score everything again.
         quiet
@@ -119,7 +122,7 @@ def register(app: App, config: Any) -> None:
         summary = compare(
             chosen, load(chosen.dataset), judged, seeds, out or Path("runs") / chosen.name,
             config=resolved, references=None if out else Path("runs") / "references" / chosen.dataset,
-            device=device, force=force, quiet=quiet,
+            referenced=not skip_references, device=device, force=force, quiet=quiet,
         )  # fmt: skip
         if json:
             print(summary.model_dump_json(indent=2))

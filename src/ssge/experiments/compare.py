@@ -60,6 +60,7 @@ def compare(
     *,
     config: MethodConfig | None = None,
     references: Path | None = None,
+    referenced: bool = True,
     device: str = "cpu",
     force: bool = False,
     quiet: bool = False,
@@ -68,6 +69,7 @@ def compare(
 
     Finished seeds found in ``out`` are not run again, so an interrupted comparison goes on where it stopped. What does
     not depend on the method is kept in ``references``, a folder that several comparisons on one dataset can share.
+    Without ``referenced`` the method stands alone, for pages that have the reference rows from another comparison.
     """
     if seeds < 1:
         raise InputError(f"seeds must be 1 or more; received {seeds}.")
@@ -86,8 +88,9 @@ def compare(
     records = [
         shared.reference(name, 0, partial(make, graph), probed=name not in CLUSTERINGS)
         for name, make in UNTRAINED.items()
+        if referenced
     ]
-    for seed in range(seeds):
+    for seed in range(seeds if referenced else 0):
         untrained = partial(untrained_encoder, graph, recipe.method, config, seed)
         records.append(kept.reference("untrained encoder", seed, untrained, method.supervised))
     scored = (score(folder, graph, protocol) for folder in folders)

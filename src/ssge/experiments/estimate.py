@@ -69,13 +69,11 @@ def check_memory(
     needed = training_memory(graph, method, config, dtype)
     if free is not None and needed > free:
         widths: tuple[int, ...] | None = getattr(config, "widths", None)
-        square = METHODS[method].further_memory(config, graph.info, np.dtype(dtype).itemsize) > needed / 2
         raise InputError(
             f"Training needs about {_gigabytes(needed)} beside the graph, and {_gigabytes(free)} of memory are free: "
-            + (f"with these settings the memory of {METHODS[method].title} does not grow in proportion to the graph"
-               if square else f"choose smaller widths (now {' '.join(map(str, widths or ()))})")
+            + (f"choose smaller widths (now {' '.join(map(str, widths))})" if widths else "choose a smaller width")
             + (", or dtype float32." if dtype == "float64" else ".")
-        )  # fmt: skip
+        )
 
 
 def available_memory() -> int | None:
