@@ -76,16 +76,25 @@ def test_rows_of_the_page(baselines: Any) -> None:
     assert "## cora" in page and "## pubmed" not in page
     assert "Protocol `paper` (public), encoder seeds 0-1, threads: 1, 2 cores of Abacus, torch 2.0." in page
     assert cells(page, "GAE") == [
-        "GAE", "traditional", "72.00 ± 2.83", "51.00 ± 0.00", "40.00 ± 0.00", "12,345", "2.5", "401", "71.5 ± 0.4",
+        "GAE", "traditional", "72.00 ± 2.83", "-", "51.00 ± 0.00", "40.00 ± 0.00", "12,345", "2.5", "401", "71.5 ± 0.4",
         "`gae/cora-fast`",
     ]  # fmt: skip
-    assert cells(page, "raw features")[1:6] == ["reference", "55.00", "51.00", "40.00", "-"]
-    assert cells(page, "spectral clustering")[2:4] == ["-", "51.00"]
+    assert cells(page, "raw features")[1:7] == ["reference", "55.00", "-", "51.00", "40.00", "-"]
+    assert cells(page, "spectral clustering")[2:5] == ["-", "-", "51.00"]
     assert cells(page, "untrained SSGE encoder")[2] == "60.50 ± 0.71"
     names = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")]
     references = ["raw features", "propagated features", "spectral clustering", "untrained SSGE encoder"]
     assert names == ["", "---", *references, "GAE", "SSGE"]
     assert all(len(cells(page, name)) == len(baselines.HEADINGS) for name in names[2:])
+
+
+def test_both_probes_are_shown_where_both_were_run(baselines: Any) -> None:
+    made = summary("gae", [0.7, 0.74])
+    for run in made.records:
+        other = run.scores["paper"].model_copy(update={"accuracies": [0.8], "protocol": "paper-lbfgs"})
+        run.scores["paper-lbfgs"] = other
+    page = baselines.page([made], {})
+    assert cells(page, "GAE")[2:4] == ["72.00 ± 2.83", "80.00 ± 0.00"]
 
 
 def test_supervised_methods_come_with_a_note(baselines: Any) -> None:

@@ -81,3 +81,12 @@ def test_test_labels_change_the_accuracy_and_nothing_else() -> None:
 def test_without_labels_there_is_nothing_to_score() -> None:
     with pytest.raises(InputError, match="has no labels"):
         evaluate(embedding(), GRAPH.without_labels(), quick("paper"))
+
+
+def test_clusters_of_another_protocol_are_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors, graph = embedding(), named("made", PUBLIC)
+    first = evaluate(vectors, graph, PROTOCOLS["paper-lbfgs"])
+    whole = evaluate(vectors, graph, PROTOCOLS["quick"])
+    monkeypatch.setattr("ssge.experiments.protocols.cluster", None)  # whoever clusters again falls over it
+    again = evaluate(vectors, graph, PROTOCOLS["quick"], known=[first, whole])  # ten seeds of k-means, and three
+    assert again == whole

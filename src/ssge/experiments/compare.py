@@ -118,7 +118,8 @@ def _judged(
 ) -> Scores:
     """Score an embedding by probes, or what a supervised method made by its own class scores."""
     if record.splits is None:
-        return evaluate(vectors, graph, protocol, record.scale, probed)
+        known = [scores for name, scores in record.scores.items() if name != protocol.name]
+        return evaluate(vectors, graph, protocol, record.scale, probed, known)
     if record.splits != protocol.splits:
         raise InputError(
             f"The run was trained on the training nodes of splits {record.splits!r}, so protocol {protocol.name!r} "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -81,7 +81,12 @@ _RELEASED_PUBLIC = {"cora", "wikics"}
 
 
 def evaluate(
-    embedding: NDArray[np.floating[Any]], graph: Graph, protocol: Protocol, scale: float = 1.0, probed: bool = True
+    embedding: NDArray[np.floating[Any]],
+    graph: Graph,
+    protocol: Protocol,
+    scale: float = 1.0,
+    probed: bool = True,
+    known: Iterable[Scores] = (),
 ) -> Scores:
     """Score an embedding against the labels of a graph.
 
@@ -98,6 +103,8 @@ def evaluate(
         is given that; the other probe does not depend on scale.
     probed
         Whether classifiers are trained; if not, there are no accuracies, and the clusters alone are scored.
+    known
+        Scores of the same embedding under other protocols: clusters that they have are not computed again.
     """
     if graph.labels is None:
         raise InputError(f"{graph.name} has no labels, so nothing can be scored against them.")
@@ -111,15 +118,19 @@ def evaluate(
     else:
         probe = LbfgsProbe()
     scores = linear_probes(vectors, graph.labels, splits, probe, list(seeds)) if probed else []
-    groups = cluster(embedding, graph.labels, seeds=range(protocol.cluster_seeds))
+    clusters = [(list(s.nmi), list(s.ari)) for s in known if len(s.nmi) == protocol.cluster_seeds]
+    if not clusters:
+        groups = cluster(embedding, graph.labels, seeds=range(protocol.cluster_seeds))
+        clusters = [(list(groups.nmi_per_seed), list(groups.ari_per_seed))]
+    nmi, ari = clusters[0]
     return Scores(
         protocol=protocol.name,
         probe=probe.model_dump() if probed else {},
         splits=named,
         accuracies=[s.accuracy for s in scores],
         valid_accuracies=[s.valid_accuracy for s in scores],
-        nmi=list(groups.nmi_per_seed),
-        ari=list(groups.ari_per_seed),
+        nmi=nmi,
+        ari=ari,
         geometry=geometry(embedding),
     )
 
