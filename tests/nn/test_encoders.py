@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from graphs import random_graph
-from ssge.nn.encoders import ENCODERS, GCN, MLP
+from ssge.nn.encoders import ENCODERS, GCN, MLP, BatchNorm
 from ssge.objectives.gaussian import gaussian
 from ssge.views import DropEdges, MaskFeatures, View
 
@@ -111,3 +111,15 @@ def test_factored_encoder_gives_the_loss_and_gradients_of_plain_layers(
     for a, b in zip(*(torch.autograd.grad(loss.total, parameters) for loss in losses), strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
     torch.testing.assert_close(model(one), plain(one))
+
+
+def test_running_figures_of_a_normalisation_are_those_of_the_passes_from_the_first_on() -> None:
+    norm = BatchNorm(3, 0.25).double()
+    passes = [torch.randn(50, 3, generator=generator(), dtype=torch.float64) * 1e-3 * k for k in (1, 2, 3)]
+    for x in passes:
+        norm(x)
+    torch.testing.assert_close(norm.running_var, torch.stack([x.var(0) for x in passes]).mean(0), rtol=1e-12, atol=0)
+    for _ in range(20):  # from the fourth pass on each has the share that was asked for
+        before = norm.running_mean.clone()
+        norm(passes[0])
+    torch.testing.assert_close(norm.running_mean, 0.75 * before + 0.25 * passes[0].mean(0))

@@ -63,3 +63,11 @@ def test_isolated_nodes_and_tiny_graphs_have_nobody() -> None:
     assert (positions != torch.arange(60).unsqueeze(1)).all()
     pair = Graph.of(edges=np.array([[0], [1]]), features=np.eye(2))
     assert top_pagerank(adjacency(pair), 5)[0].tolist() == [[1, -1, -1, -1, -1], [0, -1, -1, -1, -1]]
+
+
+def test_a_node_is_its_own_nearest_if_asked_for() -> None:
+    graph = random_graph()
+    mine, _ = top_pagerank(adjacency(graph), 3, itself=True, tolerance=0)
+    others, _ = top_pagerank(adjacency(graph), 2, tolerance=0)
+    assert mine[:, 0].tolist() == list(range(graph.num_nodes))
+    assert mine[:, 1:].tolist() == others.tolist()

@@ -34,11 +34,13 @@ class RGRLConfig(BootstrapConfig):
     )
     anchor_floor: float = Field(0.1, ge=0, description="The floor of that proportion, which is 1 at most [b].")
     neighbors: PositiveInt = Field(2, description="Nodes next by personalised PageRank that each is related to [k].")
+    own_neighbor: bool = Field(False, description="Count each node among its own neighbours, as released.")
     teleport: float = Field(0.15, gt=0, le=1, description="Probability that the walk of PageRank returns [alpha].")
     student_temperature: float = Field(0.1, gt=0, description="Temperature of the predictions' relations.")
     anchor_temperature: float = Field(0.01, gt=0, description="Temperature of the target's relations to anchors.")
     local_temperature: float = Field(1.0, gt=0, description="Temperature of the target's relations to neighbours.")
     local_weight: float = Field(1.0, ge=0, description="Weight of the relations to neighbours [lambda].")
+    row_normalise: bool = Field(False, description="Divide the features of a node by the sum of their absolute values.")
     released_bn: bool = Field(False, description="Train with batch normalisation in evaluation mode, as released.")
 
 
@@ -56,8 +58,9 @@ class RGRL(Bootstrap):
 
     Differences from the released code: its evaluation leaves batch normalisation in evaluation mode, so that it takes
     the initial figures 0 and 1 in all of training but the first step, which ``released_bn`` reproduces from the first
-    step on; its PageRank is exact and needs n x n numbers, here small residuals are left out, and the node itself is
-    never among its own neighbours; layers before a batch normalisation have no bias.
+    step on; its PageRank is exact and needs n x n numbers, here small residuals are left out; it counts the node among
+    its own neighbours (``own_neighbor``), so that of two only one is another; layers before a batch normalisation have
+    no bias.
     """
 
     name: ClassVar[str] = "rgrl"
@@ -84,7 +87,9 @@ class RGRL(Bootstrap):
     def batches(self, view: View, generator: torch.Generator) -> Iterable[tuple[View, Tensor]]:
         """Yield the whole graph with each node's neighbours by PageRank, which are found in the first epoch."""
         if self._near is None or self._near[0]() is not view.adjacency:
-            found = top_pagerank(view.adjacency, self.config.neighbors, self.config.teleport)[0]
+            found = top_pagerank(view.adjacency, self.config.neighbors, self.config.teleport, self.config.own_neighbor)[
+                0
+            ]
             self._near = weakref.ref(view.adjacency), found
         yield view, self._near[1]
 

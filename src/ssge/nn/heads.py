@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ssge.nn.encoders import ACTIVATIONS, Affine
+from ssge.nn.encoders import ACTIVATIONS, Affine, BatchNorm
 
 
 class Head(nn.Module):
@@ -30,7 +30,7 @@ class Head(nn.Module):
         super().__init__()
         inputs, hidden, outputs = widths
         self.hidden = Affine(inputs, hidden, norm is None, generator)
-        self.norm = None if norm is None else nn.BatchNorm1d(hidden, momentum=norm)
+        self.norm = None if norm is None else BatchNorm(hidden, norm)
         self.activation = ACTIVATIONS[activation]()
         self.output = Affine(hidden, outputs, True, generator)
 

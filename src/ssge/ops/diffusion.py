@@ -20,12 +20,17 @@ _ENTRIES = 1 << 22  # numbers of S in memory at once
 
 
 def top_pagerank(
-    adjacency: Adjacency, k: int, teleport: float = 0.15, tolerance: float = 1e-4, chunk: int | None = None
+    adjacency: Adjacency,
+    k: int,
+    teleport: float = 0.15,
+    itself: bool = False,
+    tolerance: float = 1e-4,
+    chunk: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return the k other nodes with the largest entries in each row of S, largest first, and these entries.
+    """Return the k nodes with the largest entries in each row of S, largest first, and these entries.
 
-    The node itself is left out. A node that reaches fewer than k others has -1 in place of the missing ones, with
-    entry 0.
+    The node itself is left out unless asked for. A node that reaches fewer than k has -1 in place of the missing ones,
+    with entry 0.
 
     Parameters
     ----------
@@ -35,6 +40,8 @@ def top_pagerank(
         How many.
     teleport
         Alpha.
+    itself
+        Whether a node can be among its own.
     tolerance
         See `pagerank`.
     chunk
@@ -47,7 +54,8 @@ def top_pagerank(
     for start in range(0, n, step):
         nodes = torch.arange(start, min(start + step, n), device=adjacency.device)
         rows = pagerank(adjacency, nodes, teleport, tolerance)
-        rows[torch.arange(nodes.numel(), device=nodes.device), nodes] = 0
+        if not itself:
+            rows[torch.arange(nodes.numel(), device=nodes.device), nodes] = 0
         largest, order = rows.topk(found, 1)
         positions[nodes, :found] = torch.where(largest > 0, order, -1)
         entries[nodes, :found] = largest
