@@ -34,7 +34,7 @@ def measure(dataset: str, seeds: int) -> dict[str, Any]:
     import torch
 
     graph = load(dataset)
-    protocol = PROTOCOLS["paper"]
+    protocol = PROTOCOLS["paper"].model_copy(update={"cluster_seeds": 1})  # NMI stands beside, no more
     names = (f"ssge/{dataset}", f"ssge/{dataset}-fast")
     found: dict[str, Any] = {"threads": torch.get_num_threads(), "machine": machine(), "protocol": protocol.name}
     for kind, name in zip(KINDS, names, strict=True):
@@ -59,7 +59,7 @@ def table(found: dict[str, Any]) -> str:
     """Return the figures in Markdown."""
     lines = [
         "| graph | epochs, learning rate | fast | accuracy % | fast | difference ± its standard error "
-        "| NMI % | fast | time, fast / paper |",
+        "| NMI %, one k-means | fast | time, fast / paper |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for dataset, both in found.items():
