@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 import pytest
 import torch
+from pydantic.fields import FieldInfo
 
 from graphs import random_graph
 from ssge.errors import InputError
@@ -19,23 +20,33 @@ from ssge.training.trainer import Trained, train
 
 GRAPH = random_graph(n=80, p=12, m=300)
 LABELLED = np.arange(40)
-SMALL: dict[str, Any] = {"epochs": 4}
-WIDTHS = {"widths": (10, 6)}
+SMALL: dict[str, Any] = {"epochs": 4, "widths": (10, 6), "walk_length": 20, "batch": 32}
 
 
-def variants() -> list[Any]:
-    """Every method with small settings, and its other encoders."""
+def alternatives(field: FieldInfo) -> list[Any]:
+    """Return what a setting can be beside its default: a switch turned, another word, a half for a neutral 1."""
+    if field.annotation is bool:
+        return [not field.default]
+    if get_origin(field.annotation) is Literal:
+        return [value for value in get_args(field.annotation) if value != field.default]
+    return [0.5] if field.annotation is float and field.default == 1 else []
+
+
+def variants(*keys: str) -> list[Any]:
+    """Every method with small settings, and with each alternative of some settings, or of all if none is named."""
     found = []
     for name in METHODS:
         fields = METHODS[name].Config.model_fields
-        config = SMALL | ({k: v for k, v in WIDTHS.items() if k in fields})
+        config = {key: value for key, value in SMALL.items() if key in fields}
         found.append(pytest.param(name, config, id=name))
-        if "encoder" in fields:
-            found.append(pytest.param(name, config | {"encoder": "mlp"}, id=f"{name}-mlp"))
+        for key, field in fields.items():
+            chosen = alternatives(field) if key in keys or not keys else []
+            found += [pytest.param(name, config | {key: value}, id=f"{name}-{key}={value}") for value in chosen]
     return found
 
 
-every_method = pytest.mark.parametrize(("name", "config"), variants())
+every_method = pytest.mark.parametrize(("name", "config"), variants("encoder"))
+every_setting = pytest.mark.parametrize(("name", "config"), variants())
 
 
 def built(name: str, config: dict[str, Any], seed: int = 0) -> Method:
@@ -70,7 +81,7 @@ def test_facts_are_there(name: str, config: dict[str, Any]) -> None:
         assert description.description, f"{name}.{field} has no description for the help text"
 
 
-@every_method
+@every_setting
 def test_trains_to_finite_embeddings_of_unit_size(name: str, config: dict[str, Any]) -> None:
     vectors = embedding(name, config)
     assert vectors.shape[0] == GRAPH.num_nodes
@@ -97,7 +108,7 @@ def test_the_loss_falls(name: str, config: dict[str, Any]) -> None:
     assert np.mean([h["total"] for h in history[-5:]]) < np.mean([h["total"] for h in history[:5]])
 
 
-@every_method
+@every_setting
 def test_same_seed_same_bytes_other_seed_other_bytes(name: str, config: dict[str, Any]) -> None:
     first, second, other = (embedding(name, config, seed=s) for s in (3, 3, 4))
     assert first.tobytes() == second.tobytes()
@@ -134,13 +145,13 @@ def test_permuting_the_nodes_permutes_the_embedding(name: str, config: dict[str,
     np.testing.assert_allclose(method.embed(permuted).numpy(), method.embed(GRAPH).numpy()[order], atol=1e-12)
 
 
-@every_method
+@every_setting
 def test_chunks_do_not_change_the_embedding(name: str, config: dict[str, Any]) -> None:
     method = built(name, config)
     torch.testing.assert_close(method.embed(GRAPH, chunk=11), method.embed(GRAPH))
 
 
-@every_method
+@every_setting
 def test_model_round_trip(name: str, config: dict[str, Any], tmp_path: Path) -> None:
     method = built(name, config)
     trained(method)
@@ -151,7 +162,7 @@ def test_model_round_trip(name: str, config: dict[str, Any], tmp_path: Path) -> 
     assert torch.equal(again.embed(GRAPH), method.embed(GRAPH))
 
 
-@every_method
+@every_setting
 @pytest.mark.parametrize("stop", [1, 3])
 def test_resumed_training_is_bit_equal(name: str, config: dict[str, Any], stop: int, tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path / "checkpoint.safetensors", every=0)

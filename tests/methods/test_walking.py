@@ -13,6 +13,8 @@ from ssge.datasets import load
 from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.methods import METHODS
+from ssge.objectives.skipgram import huffman
+from ssge.ops.walks import Walker
 from ssge.training.checkpoint import build
 from ssge.training.trainer import train
 
@@ -79,6 +81,37 @@ def test_deepwalk_takes_no_notice_of_features() -> None:
         train(method, graph)
         found.append(method.embed(graph))
     assert torch.equal(*found)
+
+
+@pytest.mark.parametrize("name", ["deepwalk", "node2vec"])
+def test_features_are_not_brought_to_the_device(name: str) -> None:
+    graph = random_graph()
+    view = build(name, {"width": 4}, graph.info).prepare(graph)
+    assert view.features.shape == (graph.num_nodes, 0)
+    assert view.num_nodes == graph.num_nodes
+
+
+@pytest.mark.parametrize("name", ["deepwalk", "node2vec"])
+def test_vectors_of_another_run_are_not_taken_over(name: str) -> None:
+    first, second = (build(name, {"width": 4}, random_graph().info, seed) for seed in (0, 1))
+    before = first.encoder.weight.detach().clone()  # type: ignore[union-attr, operator]
+    with pytest.raises(InputError, match="has vectors only for the nodes of the graph it was trained on"):
+        first.begin_with(second)
+    assert torch.equal(first.encoder.weight, before)  # type: ignore[arg-type]
+
+
+def test_weights_of_all_magnitudes_make_no_chain_of_the_tree() -> None:
+    n = 120
+    edges = np.stack([np.arange(n - 1), np.arange(1, n)])
+    weights = 2.0 ** -np.arange(n - 1, dtype=np.float64)
+    graph = Graph.of(edges=edges, weights=weights, features=np.ones((n, 1)), dtype=np.float64)
+    method = build("deepwalk", {"epochs": 1, "width": 4}, graph.info, dtype=torch.float64)
+    view = method.prepare(graph)
+    whole = huffman(Walker(view.adjacency).popularity)
+    batch = next(iter(method.batches(view, torch.Generator().manual_seed(0))))
+    assert whole.path.shape[1] > 100
+    assert batch.tree.path.shape == (n, batch.tree.path.shape[1])
+    assert batch.tree.path.shape[1] <= 44
 
 
 @pytest.mark.parametrize("name", ["deepwalk", "node2vec"])
