@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -12,10 +13,14 @@ import scipy.sparse as sp
 
 from graphs import random_graph
 from ssge.errors import InputError
+from ssge.experiments import estimate as estimating
 from ssge.experiments.estimate import available_memory, check_memory, describe, estimate, training_memory
 from ssge.experiments.run import resolve_config
-from ssge.graph import Graph
+from ssge.graph import Graph, GraphInfo
+from ssge.methods import METHODS
+from ssge.training import trainer
 from ssge.training.checkpoint import build
+from ssge.training.trainer import Trained
 
 GRAPH = random_graph(n=300, p=12, m=900)
 
@@ -69,7 +74,8 @@ def test_parameters_are_counted_exactly(settings: dict[str, object]) -> None:
     assert f"{found.parameters:,} parameters" in describe(found, 1)
 
 
-def test_time_of_a_graph_too_large_to_try_is_continued_from_smaller_ones() -> None:
+def test_time_of_a_graph_too_large_to_try_is_continued_from_smaller_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimating, "_TRIAL_COST", 1e9)
     n = 60_000
     edges = np.stack([np.arange(n), np.roll(np.arange(n), 1)])
     features = sp.random_array((n, 64), density=0.05, rng=np.random.default_rng(0), format="csr", dtype=np.float32)
@@ -102,3 +108,117 @@ def test_refusal_names_the_estimate_the_memory_and_what_to_do() -> None:
     check_memory(GRAPH, "ssge", config)
     free = available_memory()
     assert free is None or free > 0
+
+
+N = 60_000
+
+
+class Timed(NamedTuple):
+    """The sizes that were tried, the estimate, and what an epoch of the whole graph takes."""
+
+    sizes: list[int]
+    seconds: float
+    epoch: float
+
+
+def sizes_of(nodes: int) -> GraphInfo:
+    return GraphInfo(nodes, 2 * nodes, 8)
+
+
+def timed(patch: pytest.MonkeyPatch, method: str, config: dict[str, object], start: float = 0.0) -> Timed:
+    """Estimate with trials that take a second a million multiply-adds, and ``start`` a node before the first epoch."""
+    settings, sizes = resolve_config(method, config), []
+
+    def epoch(info: GraphInfo) -> float:
+        return 1e-6 * info.num_nodes * METHODS[method].step_cost(settings, info)
+
+    def trial(graph: Graph, *_: object) -> estimating._Trial:
+        sizes.append(graph.num_nodes)
+        return estimating._Trial(epoch(graph.info), start * graph.num_nodes)
+
+    patch.setattr(estimating, "_trial", trial)
+    edges = np.stack([np.arange(N), np.roll(np.arange(N), 1)])
+    graph = Graph.of(edges=edges, features=np.ones((N, 8), dtype=np.float32))
+    found = estimate(graph, method, settings).seconds
+    assert found is not None
+    return Timed(sizes, found, epoch(graph.info))
+
+
+@pytest.mark.parametrize(
+    ("method", "config"),
+    [
+        ("ssge", {"widths": (128, 128)}),
+        ("gae", {}),
+        ("gae", {"dense": True}),
+        ("vgae", {"dense": True}),
+        ("afgrl", {"widths": (128,)}),
+        ("deepwalk", {}),
+        ("deepwalk", {"softmax": "negative"}),
+        ("node2vec", {}),
+    ],
+)
+def test_time_grows_as_the_work_that_a_method_declares(
+    monkeypatch: pytest.MonkeyPatch, method: str, config: dict[str, object]
+) -> None:
+    found = timed(monkeypatch, method, config | {"epochs": 7})
+    assert found.seconds == pytest.approx(7 * found.epoch, rel=0.01)
+    assert max(found.sizes) < N
+    settings = resolve_config(method, config)
+    tried = max(size * METHODS[method].step_cost(settings, sizes_of(size)) for size in found.sizes)
+    assert tried == pytest.approx(estimating._TRIAL_COST, rel=0.05)
+
+
+def test_walks_are_tried_on_fewer_nodes_than_encoders(monkeypatch: pytest.MonkeyPatch) -> None:
+    walked = timed(monkeypatch, "deepwalk", {}).sizes
+    encoded = timed(monkeypatch, "ssge", {"widths": (128, 128)}).sizes
+    assert 4 * max(walked) < max(encoded)
+
+
+@pytest.mark.parametrize("method", ["afgrl", "gae", "vgae", "ssge", "deepwalk"])
+def test_only_a_comparison_of_all_nodes_makes_time_grow_with_the_square(method: str) -> None:
+    def ratio(**config: object) -> float:
+        settings = resolve_config(method, config)
+        one, two = (METHODS[method].step_cost(settings, sizes_of(n)) for n in (10**7, 2 * 10**7))
+        return two / one
+
+    if method in ("gae", "vgae"):
+        assert ratio(dense=True) == pytest.approx(2, rel=0.02)
+        assert ratio() == pytest.approx(1)
+    elif method == "deepwalk":  # Adam on the tables in each step of a bounded batch
+        assert 1 < ratio(batch=10**6) < 1.2
+    else:
+        assert ratio() == pytest.approx(2 if method == "afgrl" else 1, rel=0.02)
+
+
+def test_what_the_first_epoch_takes_longer_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, more = (timed(monkeypatch, "rgrl", {"epochs": 5}, start) for start in (0.0, 0.01))
+    assert more.seconds - plain.seconds == pytest.approx(0.01 * N)
+    assert timed(monkeypatch, "rgrl", {"epochs": 0}, 0.01).seconds == 0
+
+
+def test_a_trial_tells_the_first_epoch_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = iter([5.0, 6.0, 8.0, 9.0])
+    lines: list[dict[str, float]] = []
+
+    def train(*_: object, observers: list, **__: object) -> Trained:
+        for epoch, end in enumerate(ends, 1):
+            lines.append({"epoch": epoch, "seconds": end})
+            if observers[0](lines[-1]):
+                break
+        return Trained(lines, False, 0.0)
+
+    monkeypatch.setattr(trainer, "train", train)
+    config = resolve_config("ssge", {"widths": (4,)})
+    assert estimating._trial(GRAPH, "ssge", config, "float32") == (1.0, 4.0)
+    assert len(lines) == 2  # an epoch is long: no more are needed
+    monkeypatch.setattr(estimating, "_TRIAL_SECONDS", 100)
+    ends, lines = iter([5.0, 6.0, 8.0, 9.0]), []
+    assert estimating._trial(GRAPH, "ssge", config, "float32") == (1.0, 4.0)
+    assert len(lines) == 4
+
+
+@pytest.mark.parametrize("method", ["deepwalk", "node2vec"])
+def test_the_refusal_of_walks_names_what_they_have(method: str) -> None:
+    config = resolve_config(method, {"batch": 77, "width": 33})
+    with pytest.raises(InputError, match=r"choose a smaller batch \(now 77\) or width \(now 33\)\.$"):
+        check_memory(GRAPH, method, config, available=1 << 20)

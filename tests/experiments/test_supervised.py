@@ -276,6 +276,10 @@ def test_commands_fit_evaluate_and_embed(tmp_path: Path, capsys: pytest.CaptureF
     scores = json.loads(capsys.readouterr().out)
     assert len(scores["accuracies"]) == 1
     assert scores["accuracies"][0] > 0.8
+    assert code_of("evaluate", out, "--protocol", "quick") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "quick: its own class scores" in shown
+    assert "regression" not in shown
     assert code_of("evaluate", out, "--protocol", "released-code") == 2
     error = capsys.readouterr().err.strip().splitlines()
     assert [line for line in error if line.startswith("ssge: ")] == error[-1:]

@@ -34,7 +34,7 @@ def register(app: App, config: Any) -> None:
         reading: Annotated[Reading, READING] = AS_FOUND,
         settings: flags = None,
     ) -> None:
-        """Tell parameters, memory and time of a training before it starts; takes a second or two.
+        """Tell parameters, memory and time of a training before it starts; takes some seconds.
 
         Settings come as they do for fit. Memory is counted; time is measured on small graphs of the same kind, on
         this machine as busy as it is now, and continued to the size of the graph.
@@ -64,11 +64,11 @@ def register(app: App, config: Any) -> None:
         from ssge.experiments.estimate import available_memory, describe
         from ssge.experiments.estimate import estimate as estimated
         from ssge.experiments.recipes import load_recipe
-        from ssge.experiments.sources import open_graph
+        from ssge.experiments.sources import open_graph, suited_to
 
         chosen = load_recipe(recipe) if recipe else None
-        data = open_graph(graph, reading.given())
         method = chosen.method if chosen else method
+        data = open_graph(graph, suited_to(method, graph, reading.given()))
         resolved = runs.resolve_config(
             method,
             chosen.config if chosen else runs.suited(method, data),

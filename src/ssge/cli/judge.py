@@ -59,7 +59,8 @@ def register(app: App, config: Any) -> None:
         if json:
             print(scores.model_dump_json(indent=2))
         else:
-            print_table([row(f"{record.method} on {record.dataset}", [scores])], f"{chosen.name}: {chosen.description}")
+            by = f"its own class scores, {scores.splits}" if record.splits else chosen.description
+            print_table([row(f"{record.method} on {record.dataset}", [scores])], f"{chosen.name}: {by}")
 
     @app.command(
         help_epilogue=examples(

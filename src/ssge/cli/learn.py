@@ -95,7 +95,7 @@ def register(app: App, config: Any) -> None:
         from ssge.experiments import run as runs
         from ssge.experiments.folder import RunFolder
         from ssge.experiments.recipes import load_recipe
-        from ssge.experiments.sources import open_graph
+        from ssge.experiments.sources import open_graph, suited_to
         from ssge.methods import METHODS
 
         if warm_start and out.resolve() == warm_start.resolve():
@@ -107,9 +107,10 @@ def register(app: App, config: Any) -> None:
         if method is not None and settled not in (None, METHODS.canonical(method)):
             raise InputError(f"--method must be {settled}, that of {warm_start or recipe}; received {method}.")
         method = settled or method or "ssge"
-        options = _options(graph, reading, before, schema)
         if before:
-            options = _with_label(options, before.reading.get("label"))
+            METHODS[method].require_inductive("it cannot start from another run; leave --warm-start out")
+        options = _options(graph, reading, before, schema)
+        options = _with_label(options, before.reading.get("label")) if before else suited_to(method, graph, options)
         data = open_graph(graph, options, schema)
         resolved = runs.resolve_config(
             method,
@@ -187,7 +188,7 @@ def register(app: App, config: Any) -> None:
 
         from ssge.errors import InputError
         from ssge.experiments.folder import RunFolder
-        from ssge.experiments.sources import open_graph
+        from ssge.experiments.sources import is_dataset, open_graph
         from ssge.io.embeddings import Embedding, check_embedding_target, write_embedding
         from ssge.training.device import choose_device
 
@@ -196,6 +197,8 @@ def register(app: App, config: Any) -> None:
         record, known = folder.read_record(), folder.read_embedding()
         model = folder.read_model(str(choose_device(device)))
         schema = folder.read_schema()
+        if not is_dataset(graph) and Path(graph).resolve() != Path(record.dataset):
+            model.require_inductive(f"they are in {folder.embedding}; train on {graph} to embed that")
         data = open_graph(graph, _options(graph, reading, record, schema), schema)
         nodes = None
         if only:

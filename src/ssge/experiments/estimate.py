@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import statistics
+from bisect import bisect
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -21,8 +22,11 @@ LIBRARIES = 10 << 20
 """Bytes that the libraries take during a training, whatever its size."""
 SPARE = 1.45
 """Measured over counted bytes: what lies idle between blocks of different sizes, and what dense products pack."""
-_TRIAL_FLOPS = 4e10
+_TRIAL_COST = 1e10
+"""Multiply-adds of an epoch of a trial."""
 _TRIAL_EPOCHS = 4
+_TRIAL_SECONDS = 0.4
+"""After so many a trial ends with its second epoch: the longer an epoch, the less a few disturbances count."""
 
 
 class Estimate(NamedTuple):
@@ -44,11 +48,13 @@ class Estimate(NamedTuple):
 
 
 def estimate(graph: Graph, method: str, config: MethodConfig, dtype: Precision = "float32") -> Estimate:
-    """Estimate a training of a graph; takes a second or two, because it trains small graphs of the same kind.
+    """Estimate a training of a graph; takes some seconds, because it trains small graphs of the same kind.
 
     Memory is counted (`training_memory`). Time is measured on random graphs with the same widths, the same number of
-    edges a node and the same density of features, at two sizes, and continued in a straight line, since all that
-    depends on the graph's size grows in proportion to it.
+    edges a node and the same density of features, at two sizes, and continued in a straight line over the work of an
+    epoch as the method counts it (`Method.step_cost`): in proportion to the size of the graph, or to its square where
+    all pairs of nodes are compared. What the first epoch takes longer, to get memory and for what a method finds out
+    only once, is counted once; in proportion to the size, but for steps on walks, which are of one size.
     """
     from ssge.training.checkpoint import build
 
@@ -68,12 +74,19 @@ def check_memory(
     free = available_memory() if available is None else available
     needed = training_memory(graph, method, config, dtype)
     if free is not None and needed > free:
-        widths: tuple[int, ...] | None = getattr(config, "widths", None)
         raise InputError(
             f"Training needs about {_gigabytes(needed)} beside the graph, and {_gigabytes(free)} of memory are free: "
-            + (f"choose smaller widths (now {' '.join(map(str, widths))})" if widths else "choose a smaller width")
-            + (", or dtype float32." if dtype == "float64" else ".")
+            f"choose {_smaller(config)}" + (", or dtype float32." if dtype == "float64" else ".")
         )
+
+
+def _smaller(config: Any) -> str:
+    """Name the settings on which the memory of a training hangs."""
+    if widths := getattr(config, "widths", ()):
+        return f"smaller widths (now {' '.join(map(str, widths))})"
+    if hasattr(config, "batch"):
+        return f"a smaller batch (now {config.batch}) or width (now {config.width})"
+    return "a smaller graph"
 
 
 def available_memory() -> int | None:
@@ -132,29 +145,48 @@ def _encoding(graph: Graph, widths: tuple[int, ...], config: Any, dtype: Precisi
     return max(building, round(SPARE * (constant + edges + number * numbers))) + LIBRARIES
 
 
+class _Trial(NamedTuple):
+    """Seconds of an epoch, and what the first one takes longer."""
+
+    step: float
+    start: float
+
+
 def _seconds(graph: Graph, method: str, config: Any, dtype: Precision) -> float:
-    widths = (min(graph.num_features, 512), *getattr(config, "widths", (128,)))
-    flops = 20 * sum(a * b for a, b in pairwise(widths)) + 20 * widths[-1] ** 2  # a node and step, roughly
-    large = max(round(_TRIAL_FLOPS / flops), 4 * widths[-1])
-    if graph.num_nodes <= 1.5 * large:
-        return float(config.epochs * _step_seconds(graph, method, config, dtype))
-    sizes = (large // 2, large)
-    half, whole = (_step_seconds(_like(graph, size), method, config, dtype) for size in sizes)
-    a_node = max(whole - half, 0.1 * whole) / (sizes[1] - sizes[0])
-    return float(config.epochs * (whole + a_node * (graph.num_nodes - large)))
+    cls, n = METHODS[method], graph.num_nodes
+
+    def work(nodes: int) -> float:
+        edges = round(graph.num_edges / n * nodes)
+        return nodes * cls.step_cost(config, graph.info._replace(num_nodes=nodes, num_edges=edges))
+
+    least = 4 * (64, *getattr(config, "widths", ()))[-1]  # with fewer nodes than columns losses are another problem
+    large = max(bisect(range(1, n + 1), _TRIAL_COST, key=work), least)
+    if n <= 1.5 * large:
+        step, start = _trial(graph, method, config, dtype)
+    else:
+        half, whole = (_trial(_like(graph, size), method, config, dtype) for size in (large // 2, large))
+        rate = max(whole.step - half.step, 0.1 * whole.step) / (work(large) - work(large // 2))
+        rate = min(rate, whole.step / work(large))  # a steeper line would have no work take less than no time
+        step = whole.step + rate * (work(n) - work(large))
+        start = whole.start * (n / large if "full" in cls.modes else 1)
+    return float(config.epochs * step + start) if config.epochs else 0.0
 
 
-def _step_seconds(graph: Graph, method: str, config: Any, dtype: Precision) -> float:
+def _trial(graph: Graph, method: str, config: Any, dtype: Precision) -> _Trial:
     import torch
 
     from ssge.training.checkpoint import build
     from ssge.training.trainer import train
 
+    def enough(line: dict[str, float]) -> bool:
+        return line["epoch"] > 1 and line["seconds"] > _TRIAL_SECONDS
+
     short = config.model_copy(update={"epochs": _TRIAL_EPOCHS})
     trial = build(method, short.model_dump(), METHODS[method].sizes(graph), 0, getattr(torch, dtype))
     labelled = np.arange(graph.num_nodes) if trial.supervised else None
-    ends = [line["seconds"] for line in train(trial, graph, labelled=labelled).history]
-    return statistics.median(after - before for before, after in pairwise(ends))
+    ends = [line["seconds"] for line in train(trial, graph, labelled=labelled, observers=[enough]).history]
+    step = statistics.median(after - before for before, after in pairwise(ends))
+    return _Trial(step, max(ends[0] - step, 0.0))
 
 
 def _like(graph: Graph, nodes: int) -> Graph:

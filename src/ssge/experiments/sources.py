@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.io.reading import read_graph
 from ssge.schema import FeatureSchema
+
+log = logging.getLogger(__name__)
 
 _DECIDED = ("columns", "ignore", "features", "edge_columns", "missing", "scale")
 
@@ -40,6 +43,21 @@ def open_graph(source: str, reading: dict[str, Any] | None = None, like: Feature
 def made_like(schema: FeatureSchema | None, reading: dict[str, Any]) -> dict[str, Any]:
     """Return options of `ssge.read_graph` without those that a schema has decided, for use beside it."""
     return {key: value for key, value in reading.items() if schema is None or key not in _DECIDED}
+
+
+def suited_to(method: str, source: str, reading: dict[str, Any]) -> dict[str, Any]:
+    """Return options of `ssge.read_graph` for a method: one that reads no features gets degrees in place of any.
+
+    A graph must have some features; so a table that has none, or none that would do, is no hindrance.
+    """
+    from ssge.methods import METHODS  # torch
+
+    cls = METHODS[method]
+    asked = {"columns", "ignore", "features", "edge_columns"} & set(reading)
+    if asked or is_dataset(source) or "X" in cls.inputs.split(", "):
+        return reading
+    log.info("%s reads no features: the degrees of %s stand in for them.", cls.title, source)
+    return reading | {"features": ["degree"]}
 
 
 def is_dataset(source: str) -> bool:

@@ -12,7 +12,7 @@ from pydantic import Field, PositiveInt
 from torch import Tensor
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import Method, MethodConfig
+from ssge.methods._base import LOGISTIC, Method, MethodConfig
 from ssge.nn.encoders import GCN
 from ssge.objectives.reconstruction import BLOCK, dense_reconstruction, sampled_reconstruction
 from ssge.ops.sampling import Pairs, sample_non_edges
@@ -45,6 +45,13 @@ class Autoencoder(Method):
         if config.dense:
             return 3 * number * min(n * n, max(n, BLOCK)) + 2 * number * entries
         return round((1 + config.non_edges) * entries * (48 + 4 * number))
+
+    @classmethod
+    def step_cost(cls, config: AutoencoderConfig, info: GraphInfo) -> float:
+        """Count the scores as well, forth and back: of all pairs, or of edges and sampled pairs."""
+        edges = (1 + config.non_edges) * (1 + info.num_edges / info.num_nodes)
+        pairs = info.num_nodes if config.dense else edges
+        return super().step_cost(config, info) + float(pairs * (3 * config.widths[-1] + LOGISTIC))
 
     def reconstruction(self, z: Tensor, view: View, generator: torch.Generator) -> Tensor:
         """Return the loss of the edges of a view decoded from Z, n x d."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,9 @@ from ssge.registry import Registry
 from ssge.views import View
 
 METHODS: Registry[type[Method]] = Registry("method")
+
+LOGISTIC = 300
+"""Multiply-adds that take as long as the logistic loss of one score, forth and back: for `Method.step_cost`."""
 
 
 class MethodConfig(BaseModel):
@@ -95,8 +99,25 @@ class Method(nn.Module, ABC):
         """
         return 0
 
+    @classmethod
+    def step_cost(cls, config: Any, info: GraphInfo) -> float:
+        """Return, roughly, the multiply-adds of one epoch for each node of a graph of this size.
+
+        Estimates of time take small graphs of as many as they can afford, and continue in proportion to n times this:
+        it must grow with n where an epoch compares all nodes with each other.
+        """
+        widths = (min(info.num_features, 512), *getattr(config, "widths", ()))
+        return float(10 * sum(a * b for a, b in pairwise(widths)) + 10 * widths[-1] ** 2)
+
+    @classmethod
+    def require_inductive(cls, otherwise: str) -> None:
+        """Refuse what takes a method that embeds other graphs than its own; ``otherwise`` says what is left to do."""
+        if not cls.inductive:
+            raise InputError(f"{cls.title} has vectors only for the nodes of the graph it was trained on: {otherwise}.")
+
     def begin_with(self, other: Method) -> None:
         """Take over the weights of a trained model of the same method and the same widths."""
+        self.require_inductive("it cannot start from another run; train anew")
         own, theirs = self.state_dict(), other.state_dict()
         for name, tensor in own.items():
             if name not in theirs or theirs[name].shape != tensor.shape:

@@ -15,11 +15,16 @@ from torch.nn import functional
 
 from ssge.errors import InputError
 from ssge.graph import Graph, GraphInfo
-from ssge.methods._base import Method, MethodConfig
+from ssge.methods._base import LOGISTIC, Method, MethodConfig
 from ssge.objectives import Losses
 from ssge.objectives.skipgram import negative_sampling, pieces
+from ssge.ops.adjacency import Adjacency
+from ssge.ops.features import Features
 from ssge.ops.walks import Walker, moved
 from ssge.views import View
+
+_ADAM = 4
+"""Multiply-adds that take as long as Adam on one number."""
 
 
 class WalkingConfig(MethodConfig):
@@ -99,14 +104,27 @@ class Walking(Method):
         places = int(config.batch * (config.walk_length + 2 * config.window))
         return number * places * int(6 * config.width + 4 * (4 * config.window + config.noise))
 
+    @classmethod
+    def step_cost(cls, config: Any, info: GraphInfo) -> float:
+        """Count the scores of a walk's places, forth and back, and Adam on both tables, once a step."""
+        adam = info.num_nodes / config.batch * 2 * config.width * _ADAM
+        return float(config.walk_length * cls.scores(config, info) * (3 * config.width + LOGISTIC) + adam)
+
+    @classmethod
+    def scores(cls, config: Any, info: GraphInfo) -> int:
+        """Count the products of two vectors for each place of a walk: with outer places and noise nodes."""
+        return int(4 * config.window + config.noise)
+
     def prepare(self, graph: Graph) -> View:
-        """Bring a graph to the method's device."""
+        """Bring the edges of a graph to the method's device; its features stay where they are, nobody reads them."""
         if graph.num_nodes != self.info.num_nodes:
             raise InputError(
                 f"{graph.name} is another graph: it has {graph.num_nodes} nodes, and the model has one vector for each "
                 f"of {self.info.num_nodes}."
             )
-        return View.of(graph, device=self.weight.device, dtype=self.weight.dtype)
+        device, dtype = self.weight.device, self.weight.dtype
+        adjacency = Adjacency.of(graph.edges, graph.num_nodes, graph.weights, device=device, dtype=dtype)
+        return View(Features(self.weight.new_empty(graph.num_nodes, 0)), adjacency)
 
     def pace(self, progress: float) -> float:
         """Let the learning rate fall in a line."""

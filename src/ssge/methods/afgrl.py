@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor
 from torch.nn import functional
 
+from ssge.graph import GraphInfo
 from ssge.methods._base import METHODS, MethodConfig
 from ssge.methods._bootstrap import Bootstrap, BootstrapConfig
 from ssge.nn.schedules import momentum
@@ -70,6 +71,12 @@ class AFGRL(Bootstrap):
     normed_predictor: ClassVar[bool] = True
 
     config: AFGRLConfig
+
+    @classmethod
+    def step_cost(cls, config: Any, info: GraphInfo) -> float:
+        """Count the comparison with all nodes and the clusterings as well."""
+        compared = info.num_nodes + config.clusterings * config.cluster_iterations * config.centroids
+        return super().step_cost(config, info) + float(compared * config.widths[-1])
 
     def forward(self, view: View, generator: torch.Generator) -> Losses:
         """Return the regression of predictions on the target's vectors, over positive pairs."""

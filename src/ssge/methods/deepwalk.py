@@ -17,6 +17,9 @@ from ssge.objectives.skipgram import Tree, hierarchical_softmax, huffman, pieces
 from ssge.ops.walks import moved
 from ssge.views import View
 
+_RAREST = 2.0**-30
+"""What a node counts at least in the Huffman tree, as a share of all."""
+
 
 class DeepWalkConfig(WalkingConfig):
     """Settings of DeepWalk; the names in brackets are the paper's."""
@@ -45,7 +48,9 @@ class DeepWalk(Walking):
     decide where they go.
 
     Random: the initial vectors, the order of the starts, and the walks. Cost of an epoch, with n walks of t nodes, a
-    window w and ways of D inner nodes, about log2(m) at most: O(n t w D d) time; O((n + m) + n t + n d) memory.
+    window w and ways of at most D inner nodes: O(n t w D d) time; O((n + m) + n t + n d) memory. D is near log2(m) on
+    graphs without weights or isolated nodes, and some 44, 1.44 log2(2^30 + n), at most on any: no node counts for less
+    in the tree than 2^-30 of the whole, since weights of all magnitudes would else make a chain of it.
 
     Differences from the released code: the Huffman tree is made of the nodes' degrees, to which their frequencies in
     long walks tend, and so is known before the first walk; every pair within the window once, where word2vec draws a
@@ -72,16 +77,24 @@ class DeepWalk(Walking):
         """Count what a step takes: with the hierarchical softmax, above all the vectors on the ways to the contexts."""
         if config.softmax == "negative":
             return super().step_memory(config, info, number)
-        depth = (info.num_nodes + info.num_edges).bit_length() + 1
+        depth = _depth(info)
         places = int(config.batch * (config.walk_length + 2 * config.window))
         return number * places * depth * int(2 * config.width + 4 * 4 * config.window)
+
+    @classmethod
+    def scores(cls, config: Any, info: GraphInfo) -> int:
+        """Count the products of two vectors for each place of a walk: with the hierarchical softmax, all on its way."""
+        if config.softmax == "negative":
+            return super().scores(config, info)
+        return int(4 * config.window * _depth(info))
 
     def batches(self, view: View, generator: torch.Generator) -> Iterable[Any]:
         """Yield one walk from each node, some at a time."""
         if self.config.softmax == "negative":
             yield from super().batches(view, generator)
             return
-        tree = huffman(self.walker(view).popularity)
+        popularity = self.walker(view).popularity
+        tree = huffman(popularity.clamp_min(popularity.sum() * _RAREST))
         for walks in self.walks(view, generator):
             yield Batch(walks, tree)
 
@@ -92,3 +105,8 @@ class DeepWalk(Walking):
         cut = pieces(batch.walks, moved(batch.walks), self.config.window, self.weight.dtype)
         path, side = self.contexts(batch.tree.path[cut.inner]), batch.tree.side[cut.inner].to(self.weight.dtype)
         return Losses(hierarchical_softmax(self.encoder(cut.outer), path, side, cut.pairs), {})
+
+
+def _depth(info: GraphInfo) -> int:
+    """Return about how many inner nodes the longest way in the tree has."""
+    return (info.num_nodes + info.num_edges).bit_length() + 1
