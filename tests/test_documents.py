@@ -77,3 +77,13 @@ def test_the_page_on_clustering_is_that_of_the_record() -> None:
     finally:
         sys.path.pop(0)
     assert bias.table(json.loads(bias.RECORD.read_text())) in (ROOT / "docs" / "clustering.md").read_text()
+
+
+def test_tables_of_the_fast_recipes_are_those_of_the_record() -> None:
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        import fast
+    finally:
+        sys.path.pop(0)
+    table = fast.table(json.loads(fast.RECORD.read_text()))
+    assert all(fast.BEGIN + table + fast.END in page.read_text() for page in fast.PAGES)
