@@ -10,7 +10,6 @@ import re
 import runpy
 import shlex
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
@@ -83,7 +82,6 @@ def test_pytorch_geometric(printed: Printed) -> None:
     assert "GCN: 1,632 parameters" in out and "z=[34, 16]" in out
 
 
-@pytest.mark.skipif(find_spec("bokeh_sampledata") is None, reason="bokeh_sampledata is not installed")
 def test_airports_as_the_page_says(tmp_path: Path, printed: Printed) -> None:
     out = printed("airports")
     page = (ROOT / "docs" / "airports.md").read_text()

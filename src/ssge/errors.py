@@ -22,13 +22,18 @@ class InterruptedRun(Exception):  # noqa: N818 - not an error: the user asked fo
     """Training was stopped by Ctrl-C after a checkpoint."""
 
 
+_SHOWN = 30
+
+
 class UnknownNameError(InputError, KeyError):
-    """A name that is not in a catalogue; the message shows the nearest valid one."""
+    """A name that is not in a catalogue; the message shows the nearest valid one, and of many only the nearest."""
 
     def __init__(self, kind: str, name: str, valid: Iterable[str]) -> None:
         names = sorted(valid)
         near = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        super().__init__(f"Unknown {kind} {name!r}.{hint} Valid: {', '.join(names)}.")
+        shown = names if len(names) <= _SHOWN else difflib.get_close_matches(name.casefold(), names, n=10, cutoff=0)
+        more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+        super().__init__(f"Unknown {kind} {name!r}.{hint} Valid: {', '.join(shown)}{more}.")
 
     __str__ = Exception.__str__  # KeyError would print the repr of the message

@@ -70,7 +70,8 @@ def test_it_is_the_formula_with_its_gradients(
 
 @pytest.mark.parametrize(("heads", "average"), [(1, True), (8, False), (8, True)])
 def test_layer_is_that_of_pytorch_geometric(heads: int, average: bool) -> None:
-    convolution = pytest.importorskip("torch_geometric.nn").GATConv
+    from torch_geometric.nn import GATConv as convolution  # noqa: N813
+
     graph = random_graph()
     x, edges = torch.from_numpy(graph.features), torch.from_numpy(graph.edges)
     ours = Attention(12, 5, heads, average, generator()).double()

@@ -35,7 +35,8 @@ def test_chunks_give_what_forward_gives(kind: str, widths: tuple[int, ...], chun
 
 
 def test_gcn_is_that_of_pytorch_geometric() -> None:
-    convolution = pytest.importorskip("torch_geometric.nn").GCNConv
+    from torch_geometric.nn import GCNConv as convolution  # noqa: N813
+
     graph = random_graph()
     model = encoder("gcn", (12, 10, 5))
     torch.nn.init.normal_(model.layers[0].bias)

@@ -31,7 +31,6 @@ def test_recall_counts_what_was_found() -> None:
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 def test_faiss_reaches_the_recall(metric: Metric, caplog: pytest.LogCaptureFixture) -> None:
-    pytest.importorskip("faiss")
     z, queries = vectors(), np.arange(500)
     true = nearest(z, queries, 10, metric)
     with caplog.at_level(logging.INFO):
@@ -45,14 +44,12 @@ def test_faiss_reaches_the_recall(metric: Metric, caplog: pytest.LogCaptureFixtu
 
 @pytest.mark.parametrize("n", [3, 30])
 def test_faiss_on_few_rows_is_exact(n: int) -> None:
-    pytest.importorskip("faiss")
     z, queries = vectors(n), np.arange(n)
     found = search(z, queries, 2, backend="faiss")
     np.testing.assert_array_equal(found.position, nearest(z, queries, 2).position)
 
 
 def test_equal_rows_do_not_hide_each_other() -> None:
-    pytest.importorskip("faiss")
     z = np.repeat(vectors(100), 30, axis=0)
     found = search(z, np.arange(0, 3000, 100), 5, backend="faiss")
     np.testing.assert_allclose(found.score, 1, atol=1e-5)
@@ -68,7 +65,6 @@ def test_without_faiss_the_message_says_how_to_get_it(monkeypatch: pytest.Monkey
 def test_what_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="Valid: exact, faiss"):
         search(vectors(50), np.array([0]), 3, backend="annoy")  # type: ignore[arg-type]
-    pytest.importorskip("faiss")
     with pytest.raises(InputError, match="recall must be above 0"):
         search(vectors(50), np.array([0]), 3, backend="faiss", recall=0)
     with pytest.raises(InputError, match=r"k must be 1\.\.49"):

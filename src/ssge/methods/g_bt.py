@@ -47,7 +47,7 @@ class GBT(Method):
     Differences from the released code: no layer has a bias, because normalisation or the objective cancels it and the
     optimiser turns the rounding of its gradient into a random shift; the drop rates of its table were chosen by test
     accuracy and are not in its repository, so the recipes have others and say whence; features are divided by their row
-    sums only if ``row_normalise`` says so, there always: on Computer it was no gain on validation nodes.
+    sums only if ``row_normalise`` says so, there always.
     """
 
     name: ClassVar[str] = "g_bt"
