@@ -119,12 +119,31 @@ def test_labels_of_other_nodes_change_no_byte_and_those_of_training_nodes_do(nam
     assert vectors(several, 1) != vectors(labels_changed(OTHER.train, several), 1)
 
 
-def test_what_a_method_is_given_holds_labels_of_training_nodes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", SUPERVISED)
+def test_labels_of_test_nodes_do_not_choose_the_best_epoch_and_those_of_validation_nodes_do(name: str) -> None:
+    config = resolve_config(name, {"epochs": 12, "keep": "best"})
+
+    def kept(graph: Graph) -> tuple[float, bytes]:
+        run = fit(graph, name, config, quiet=True)
+        return run.record.final["epoch"], run.embedding.vectors.tobytes()
+
+    hidden = np.setdiff1d(np.arange(200), np.concatenate([PUBLIC.train, PUBLIC.valid]))
+    assert kept(GRAPH) == kept(labels_changed(hidden))
+    several = replace(GRAPH, splits=(PUBLIC, PUBLIC._replace(valid=PUBLIC.test)))
+    assert kept(GRAPH) == kept(several)  # seed 0 has the first split
+    epochs = {kept(labels_changed(PUBLIC.valid[start:])) for start in range(0, 30, 5)}
+    assert len(epochs) > 1  # which also shows that other weights are kept
+
+
+@pytest.mark.parametrize("keep", ["last", "best"])
+def test_what_a_method_is_given_holds_labels_of_training_nodes_alone(
+    keep: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[Graph] = []
     prepare = METHODS["gcn"].prepare
     monkeypatch.setattr(METHODS["gcn"], "prepare", lambda self, graph: (seen.append(graph), prepare(self, graph))[1])
-    method = build("gcn", SHORT, METHODS["gcn"].sizes(GRAPH))
-    train(method, GRAPH, labelled=PUBLIC.train)
+    method = build("gcn", SHORT | {"keep": keep}, METHODS["gcn"].sizes(GRAPH))
+    train(method, GRAPH, labelled=PUBLIC.train, validation=PUBLIC.valid)
     assert seen
     for graph in seen:
         assert graph.labels is not None and GRAPH.labels is not None
@@ -149,6 +168,12 @@ def test_training_needs_labels_and_training_nodes() -> None:
             action(GRAPH.without_labels(), "gcn", resolve_config("gcn"))
 
 
+def test_the_best_epoch_needs_validation_nodes() -> None:
+    graph = replace(GRAPH, splits=(PUBLIC._replace(valid=np.array([], dtype=np.int64)),))
+    with pytest.raises(InputError, match="validation must name at least 1 node"):
+        fit(graph, "gcn", resolve_config("gcn", SHORT | {"keep": "best"}), quiet=True)
+
+
 @pytest.mark.parametrize("name", SUPERVISED)
 @pytest.mark.parametrize("widths", [(), (5,), (5, 4)])
 def test_any_number_of_hidden_layers_can_be_estimated_and_fitted(name: str, widths: tuple[int, ...]) -> None:
@@ -158,6 +183,16 @@ def test_any_number_of_hidden_layers_can_be_estimated_and_fitted(name: str, widt
     found = estimate(GRAPH, name, config)
     assert found.parameters == run.record.parameters
     assert found.memory > 0
+
+
+def test_estimates_count_the_search_for_the_best_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[int] = []
+    encode = METHODS["gcn"].encode
+    monkeypatch.setattr(METHODS["gcn"], "encode", lambda *words: (passes.append(1), encode(*words))[1])
+    last, best = (resolve_config("gcn", {"keep": keep}) for keep in ("last", "best"))
+    assert training_memory(GRAPH, "gcn", best) > training_memory(GRAPH, "gcn", last)
+    assert estimate(GRAPH, "gcn", best).seconds
+    assert len(passes) > 1  # one an epoch, beside that after the last
 
 
 def test_attention_needs_memory_for_edges_times_heads() -> None:
@@ -244,6 +279,30 @@ def test_resuming_with_other_training_nodes_is_refused(tmp_path: Path) -> None:
     assert resumed.embedding.vectors.tobytes() == whole.embedding.vectors.tobytes()
 
 
+def test_history_and_record_tell_of_the_best_epoch(tmp_path: Path) -> None:
+    run = fit(GRAPH, "gcn", resolve_config("gcn", SHORT | {"keep": "best"}), out=tmp_path, quiet=True)
+    history = RunFolder(tmp_path).read_history()
+    assert [line["valid_accuracy"] for line in history] == [line["valid_accuracy"] for line in run.history]
+    assert RunFolder(tmp_path).read_record().final == max(
+        history, key=lambda line: (line["valid_accuracy"], -line["valid_loss"])
+    )
+    scored = evaluate_classifier(run.embedding.vectors, GRAPH, QUICK, 0)
+    assert scored.valid_accuracies == [max(line["valid_accuracy"] for line in history)]
+
+
+@pytest.mark.parametrize("keep", ["last", "best"])
+def test_the_card_says_whose_labels_chose_the_epoch(keep: str) -> None:
+    run = fit(GRAPH, "gcn", resolve_config("gcn", SHORT | {"keep": keep}), quiet=True)
+    text = " ".join(card(run.record, GRAPH, run.embedding).split())
+    for said in (
+        "of splits 'paper' (those of its validation nodes chose the epoch) by GCN",
+        f"| epochs | 4; kept: epoch {run.record.final['epoch']:.0f}, the best on validation nodes |",
+        "labels of training nodes, at an epoch chosen by those of validation nodes: a test on these nodes",
+    ):
+        assert (said in text) == (keep == "best")
+    assert ("validation" in text) == (keep == "best")
+
+
 def test_the_card_says_that_labels_were_seen() -> None:
     for method, said, unsaid in (
         ("gcn", "class scores, learned from the labels", "without labels"),
@@ -311,6 +370,9 @@ def test_recipes_have_the_paper_s_figures_and_say_what_they_are(method: str) -> 
         assert ("logistic regression on raw features" in recipe.note) == (
             method == "mlp" and dataset in ("wikics", "computer", "coauthor_cs")
         )
+        chosen = method == "gat" and dataset in ("cora", "citeseer", "pubmed")
+        assert recipe.config.get("keep", "last") == ("best" if chosen else "last")
+        assert (f"best validation accuracy of {recipe.config['epochs']} is kept" in recipe.note) == chosen
     assert len([name for name in recipes() if name.startswith(f"{method}/")]) >= len(DATASETS)
 
 

@@ -55,7 +55,8 @@ def built(name: str, config: dict[str, Any], seed: int = 0) -> Method:
 
 def trained(method: Method, graph: Graph = GRAPH, **options: Any) -> Trained:
     """Train on a graph; a supervised method on the labels of its first half."""
-    return train(method, graph, labelled=LABELLED if method.supervised else None, **options)
+    nodes = LABELLED if method.supervised else None
+    return train(method, graph, labelled=nodes, validation=nodes, **options)
 
 
 def prepared(method: Method) -> Any:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from graphs import random_graph
-from ssge.nn.encoders import ENCODERS, GCN, MLP, BatchNorm
+from ssge.nn.encoders import ENCODERS, GCN, MLP, BatchNorm, PReLU
 from ssge.objectives.gaussian import gaussian
 from ssge.views import DropEdges, MaskFeatures, View
 
@@ -124,3 +124,55 @@ def test_running_figures_of_a_normalisation_are_those_of_the_passes_from_the_fir
         before = norm.running_mean.clone()
         norm(passes[0])
     torch.testing.assert_close(norm.running_mean, 0.75 * before + 0.25 * passes[0].mean(0))
+
+
+def rectifier(slope: float) -> PReLU:
+    model = PReLU().double()
+    model.slope.data.fill_(slope)
+    return model
+
+
+def below_and_above_zero(rows: int) -> torch.Tensor:
+    """Return rows x 3 values, none so near to zero that a finite difference crosses it."""
+    x = torch.randn(rows, 3, generator=generator(), dtype=torch.float64)
+    return x + 0.01 * x.sign()
+
+
+@pytest.mark.parametrize("slope", [0.25, 1.5, 1e-3, 0.0, -0.5])
+@pytest.mark.parametrize("rows", [1, 256, 257, 700])
+def test_rectifier_has_value_and_gradients_of_pytorch(slope: float, rows: int) -> None:
+    x, gradient = below_and_above_zero(rows), torch.randn(rows, 3, generator=generator(), dtype=torch.float64)
+    x[0, 0] = 0
+    ours, theirs = rectifier(slope), torch.tensor([slope], dtype=torch.float64, requires_grad=True)
+    given = x.clone().requires_grad_()
+    memory = given * 1  # what it is given is its own to write on
+    found, expected = ours(memory), torch.nn.functional.prelu(x.requires_grad_(), theirs)
+    torch.testing.assert_close(found, expected, rtol=1e-14, atol=0)
+    assert (found.data_ptr() == memory.data_ptr()) == (slope > 0)  # else the sign of the input would be lost
+    ones = torch.autograd.grad(found, (given, ours.slope), gradient)
+    others = torch.autograd.grad(expected, (x, theirs), gradient)
+    for a, b in zip(ones, others, strict=True):
+        assert a.shape == b.shape
+        torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("slope", [0.25, 0.0, -0.5])
+def test_rectifier_has_the_gradients_of_finite_differences(slope: float) -> None:
+    model, x = rectifier(slope), below_and_above_zero(300)
+    weights = torch.randn(300, 3, generator=generator(), dtype=torch.float64)
+
+    def total(values: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
+        output = torch.func.functional_call(model, {"slope": by}, (values * 1,))
+        return (weights * output * output).sum()  # not linear, so that the gradient depends on the output
+
+    given, by = x.clone().requires_grad_(), torch.tensor([slope], dtype=torch.float64, requires_grad=True)
+    of_input, of_slope = torch.autograd.grad(total(given, by), (given, by))
+    h = 1e-5
+    with torch.no_grad():
+        for place in [(0, 0), (255, 2), (256, 0), (299, 1)] + [tuple(p) for p in (x < 0).nonzero()[::90].tolist()]:
+            step = torch.zeros_like(x)
+            step[place] = h
+            difference = (total(x + step, by) - total(x - step, by)) / (2 * h)
+            torch.testing.assert_close(of_input[place], difference, rtol=1e-6, atol=1e-6)
+        difference = (total(x, by + h) - total(x, by - h)) / (2 * h)
+        torch.testing.assert_close(of_slope[0], difference, rtol=1e-6, atol=1e-6)

@@ -42,7 +42,7 @@ def card(record: RunRecord, graph: Graph, embedding: Embedding) -> str:
         figures["read with"] = ", ".join(f"{key}={_plain(value)}" for key, value in record.reading.items())
     training = {
         "seed": str(record.seed),
-        "epochs": str(record.config.get("epochs", "-")),
+        "epochs": _epochs(record),
         "parameters": f"{record.parameters:,}",
         "seconds": f"{record.seconds:.1f}",
         "peak memory, MiB": f"{record.peak_memory_mb:,.0f}",
@@ -60,7 +60,8 @@ def card(record: RunRecord, graph: Graph, embedding: Embedding) -> str:
         _section("Training", training),
         _section("Diagnostics" if cls.supervised else "Diagnostics, label-free", diagnostics),
         _scores(record),
-        _USE.format(source=_source(record), columns=f"e000 ... e{d - 1:03d}") + (_SEEN if cls.supervised else _HONEST),
+        _USE.format(source=_source(record), columns=f"e000 ... e{d - 1:03d}")
+        + (_seen(record) if cls.supervised else _HONEST),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -87,13 +88,30 @@ nodes that are compared in a test were learned in one graph: for an honest test 
 `ssge embed ... --only new`."""
 
 _SEEN = """They are class scores, learned from the
-labels of training nodes: a test on these nodes would not be an honest one."""
+labels of training nodes{}: a test on these nodes would not be an honest one."""
+
+
+def _chosen(record: RunRecord) -> bool:
+    """Say whether labels of validation nodes chose the epoch whose weights are kept."""
+    return bool(record.config.get("keep") == "best")
+
+
+def _epochs(record: RunRecord) -> str:
+    epochs = str(record.config.get("epochs", "-"))
+    if not _chosen(record) or not record.final:
+        return epochs
+    return f"{epochs}; kept: epoch {record.final['epoch']:.0f}, the best on validation nodes"
+
+
+def _seen(record: RunRecord) -> str:
+    return _SEEN.format(", at an epoch chosen by those of validation nodes" if _chosen(record) else "")
 
 
 def _learned(record: RunRecord) -> str:
     if record.splits is None:
         return "learned without labels by"
-    return f"class scores, learned from the labels of the training nodes of splits {record.splits!r} by"
+    chosen = " (those of its validation nodes chose the epoch)" if _chosen(record) else ""
+    return f"class scores, learned from the labels of the training nodes of splits {record.splits!r}{chosen} by"
 
 
 def _source(record: RunRecord) -> str:

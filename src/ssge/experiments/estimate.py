@@ -116,7 +116,8 @@ def _encoding(graph: Graph, widths: tuple[int, ...], config: Any, dtype: Precisi
     """Count the bytes of two views and their passes through an encoder.
 
     What counts: the adjacency with its transpose, and once more for each view; of each layer, what the backward pass
-    needs, for two views; the gradients of both outputs; four numbers a parameter (itself, gradient, two of Adam).
+    needs, for two views; the gradients of both outputs; four numbers a parameter (itself, gradient, two of Adam),
+    and a fifth where the best is kept.
     """
     number = np.dtype(dtype).itemsize
     n, m, p, _ = graph.info
@@ -141,7 +142,8 @@ def _encoding(graph: Graph, widths: tuple[int, ...], config: Any, dtype: Precisi
     saved += sum(width * (2 if above >= width or not gcn else 1) for width, above in pairwise(widths))
     saved += 0 if factored else output
     parameters = sum(a * b for a, b in pairwise((p, *widths)))
-    numbers: int = n * (2 * saved + max(2 * output, hidden)) + 4 * parameters + p * widths[0]
+    copies = 5 if getattr(config, "keep", "last") == "best" else 4
+    numbers: int = n * (2 * saved + max(2 * output, hidden)) + copies * parameters + p * widths[0]
     return max(building, round(SPARE * (constant + edges + number * numbers))) + LIBRARIES
 
 
@@ -183,8 +185,9 @@ def _trial(graph: Graph, method: str, config: Any, dtype: Precision) -> _Trial:
 
     short = config.model_copy(update={"epochs": _TRIAL_EPOCHS})
     trial = build(method, short.model_dump(), METHODS[method].sizes(graph), 0, getattr(torch, dtype))
-    labelled = np.arange(graph.num_nodes) if trial.supervised else None
-    ends = [line["seconds"] for line in train(trial, graph, labelled=labelled, observers=[enough]).history]
+    nodes = np.arange(graph.num_nodes) if trial.supervised else None
+    ended = train(trial, graph, labelled=nodes, validation=nodes, observers=[enough])
+    ends = [line["seconds"] for line in ended.history]
     step = statistics.median(after - before for before, after in pairwise(ends))
     return _Trial(step, max(ends[0] - step, 0.0))
 

@@ -94,7 +94,8 @@ def fit(
 
     ``dataset`` and ``reading`` are what `ssge.experiments.sources.open_graph` takes to give this graph again, kept in
     the record for later scoring. ``start`` is the folder of a run whose weights training begins with. ``splits`` says
-    on whose training nodes a supervised method learns: `ssge.experiments.protocols.split_of`.
+    on whose training nodes a supervised method learns, and on whose validation nodes its best epoch is chosen where
+    that one is kept: `ssge.experiments.protocols.split_of`.
     The folder gets ``config.toml`` and ``history.jsonl`` at once, checkpoints on the way, and ``embedding.parquet``,
     ``model.safetensors``, ``README.md``, for a user's tables ``features.json``, and last ``record.json`` at the end.
     """
@@ -109,7 +110,7 @@ def fit(
         raise InputError(
             f"{METHODS[method].title} cannot start from another run, which has seen labels that may be tested here."
         )
-    labelled = split_of(graph, splits, seed).train if supervised else None
+    split = split_of(graph, splits, seed) if supervised else None
     built = build(method, config.model_dump(), METHODS[method].sizes(graph), seed, getattr(torch, dtype), place)
     if start is not None:
         built.begin_with(RunFolder(start).read_model())
@@ -129,7 +130,14 @@ def fit(
         with bar as shown:
             watching += [] if shown is None else [shown]
             trained = train(
-                built, graph, seed=seed, labelled=labelled, observers=watching, checkpoint=checkpoint, resume=resume
+                built,
+                graph,
+                seed=seed,
+                labelled=None if split is None else split.train,
+                validation=None if split is None else split.valid,
+                observers=watching,
+                checkpoint=checkpoint,
+                resume=resume,
             )
         history.rewrite(trained.history)
     if not trained.finished:
@@ -157,7 +165,7 @@ def fit(
         scale=float(built.scale),
         seconds=trained.seconds,
         peak_memory_mb=peak_memory_mb(),
-        final=trained.history[-1] if trained.history else {},
+        final=trained.kept,
         device=str(built.weight.device),
         dtype=dtype,
         threads=torch.get_num_threads(),

@@ -21,7 +21,12 @@ from ssge.views import View
 class SupervisedConfig(MethodConfig):
     """Settings of all supervised methods; the defaults are those of GCN on citation graphs."""
 
-    epochs: int = Field(200, ge=0, description="Passes over the graph; fixed, no label of a validation node is seen.")
+    epochs: int = Field(200, ge=0, description="Passes over the graph; all of them, training never stops early.")
+    keep: Literal["last", "best"] = Field(
+        "last",
+        description="Weights that are kept: of the last epoch, or of the one with the best accuracy on validation "
+        "nodes, as published codes have it.",
+    )
     learning_rate: float = Field(0.01, gt=0, description="Adam's learning rate.")
     weight_decay: float = Field(5e-4, ge=0, description="L2 penalty added to the gradient, as Adam has it.")
     penalised: Literal["first", "all"] = Field("first", description="Layers with the L2 penalty: the first, or all.")
@@ -35,9 +40,11 @@ class SupervisedConfig(MethodConfig):
 class Supervised(Method):
     """A network that is trained by cross entropy, `ssge.objectives.classification`, over the labelled nodes.
 
-    Its embedding is its class scores, n x k, before the softmax. Training runs a fixed number of epochs: where the
-    published code stops early or keeps the best epoch by labels of validation nodes, the number of epochs is chosen
-    once, on validation nodes, and is part of the recipe.
+    Its embedding is its class scores, n x k, before the softmax. Training always runs as many epochs as are set, and
+    gradients come from labels of training nodes alone. With ``keep`` at ``last`` no other label plays a part: where a
+    published code stops early, the number of epochs is chosen once, on validation nodes, and is part of the recipe. At
+    ``best`` the weights are those of the epoch that is best on validation nodes: the highest accuracy without dropout,
+    of equal ones the lowest cross entropy, of equal ones the first.
 
     Subclasses build ``encoder`` with classes as its last width; its ``forward`` takes a view and what drops inputs.
     """

@@ -14,6 +14,9 @@ from torch.nn import functional
 from ssge.registry import Registry
 from ssge.views import View
 
+_ROWS = 256
+"""Rows that are worked on at a time where several passes over them can find them in the cache."""
+
 
 class _ELU(torch.autograd.Function):
     """The exponential linear unit in place, backward too: the gradient takes the place of the output that was kept."""
@@ -42,6 +45,28 @@ class ELU(nn.Module):
         return output
 
 
+class _PReLU(torch.autograd.Function):
+    """A rectifier with a positive slope below zero, in place; on processors several times as fast as PyTorch's."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, slope: Tensor) -> Tensor:
+        functional.leaky_relu_(x, float(slope))
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x, slope)
+        return x
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        output, slope = ctx.saved_tensors  # the output has the sign of the input, because the slope is positive
+        pieces = zip(gradient.split(_ROWS), output.split(_ROWS), strict=True)  # type: ignore[no-untyped-call]
+        below = sum(torch.sum(piece * rows.clamp(max=0)) for piece, rows in pieces) / slope
+        of_input = torch.ops.aten.leaky_relu_backward.grad_input(
+            gradient, output, float(slope), True, grad_input=output
+        )
+        return of_input, below
+
+
 class PReLU(nn.Module):
     """A rectifier whose slope below zero is learned, one for all columns."""
 
@@ -51,6 +76,9 @@ class PReLU(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x where it is positive, else the slope times x."""
+        if x.is_cpu and self.slope > 0:
+            output: Tensor = _PReLU.apply(x, self.slope)  # type: ignore[no-untyped-call]
+            return output
         return functional.prelu(x, self.slope)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -18,6 +19,7 @@ from ssge.errors import InputError
 from ssge.files import atomic
 from ssge.graph import Graph, GraphInfo
 from ssge.methods import METHODS, Method
+from ssge.training.best import Best
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +58,7 @@ def build(
 
 
 class Checkpoint:
-    """One file that holds a training in the middle: weights, Adam's state, random state, history.
+    """One file that holds a training in the middle: weights, the best so far, Adam's state, random state, history.
 
     Parameters
     ----------
@@ -79,17 +81,25 @@ class Checkpoint:
         generator: torch.Generator,
         run: dict[str, Any],
         history: list[dict[str, float]],
+        best: Best | None = None,
     ) -> None:
         """Write the state after the last epoch in ``history``; ``run`` is what must be the same to go on."""
         tensors = {f"method.{key}": value for key, value in method.state_dict().items()}
         for index, state in optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{index}.{key}": value for key, value in state.items()}
+        if best is not None:
+            tensors |= {f"best.{key}": value for key, value in best.weights.items()}
         tensors["generator"] = generator.get_state()
         facts = _description(method) | run | {"threads": torch.get_num_threads(), "history": history}
         _write(self.path, tensors, facts)
 
     def load(
-        self, method: Method, optimiser: torch.optim.Optimizer, generator: torch.Generator, run: dict[str, Any]
+        self,
+        method: Method,
+        optimiser: torch.optim.Optimizer,
+        generator: torch.Generator,
+        run: dict[str, Any],
+        best: Best | None = None,
     ) -> list[dict[str, float]]:
         """Restore what `save` wrote into a freshly built training of the same run, and return its history."""
         tensors, facts = _read(self.path)
@@ -113,6 +123,8 @@ class Checkpoint:
         optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
         generator.set_state(tensors["generator"])
         history: list[dict[str, float]] = facts["history"]
+        if best is not None:
+            best.go_on(history, _below(tensors, "best."))
         return history
 
     def remove(self) -> None:
@@ -120,12 +132,15 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
 
-def describe_run(method: Method, graph: Graph, seed: int) -> dict[str, Any]:
-    """Return what must be the same for a training to go on: seed, device, precision, and a digest of the graph."""
+def describe_run(method: Method, graph: Graph, seed: int, chosen: NDArray[np.int64] | None = None) -> dict[str, Any]:
+    """Return what must be the same for a training to go on: seed, device, precision, and a digest of the graph.
+
+    ``chosen`` are the labels, if any, that say which epoch is best.
+    """
     digest = hashlib.sha256()
     features = graph.features
     parts = [features] if isinstance(features, np.ndarray) else [features.data, features.indices, features.indptr]
-    for part in (graph.edges, graph.weights, graph.labels, *parts):  # a supervised training has some labels
+    for part in (graph.edges, graph.weights, graph.labels, chosen, *parts):  # a supervised training has some labels
         if part is not None:
             digest.update(np.ascontiguousarray(part).data)
     weight = method.weight

@@ -15,11 +15,12 @@ from ssge.errors import InputError, TrainingError
 from ssge.graph import Graph
 from ssge.methods import Method
 from ssge.objectives import Losses
+from ssge.training.best import Best, best_of
 from ssge.training.checkpoint import Checkpoint, describe_run
 from ssge.training.memory import kept_memory
 
 Epoch: TypeAlias = dict[str, float]
-"""One line of history: epoch, total, the named terms, and the seconds since training began."""
+"""One line of history: epoch, total, the named terms, figures of `Best` if any, and seconds since training began."""
 
 Observer: TypeAlias = Callable[[Epoch], bool | None]
 """Called after each epoch; a true answer stops the training after a checkpoint."""
@@ -32,6 +33,13 @@ class Trained(NamedTuple):
     finished: bool
     seconds: float
 
+    @property
+    def kept(self) -> Epoch:
+        """The line of the epoch whose weights a finished training leaves: the last, or the best where `Best` looked."""
+        if not self.history:
+            return {}
+        return best_of(self.history) if "valid_accuracy" in self.history[-1] else self.history[-1]
+
 
 def train(
     method: Method,
@@ -39,6 +47,7 @@ def train(
     *,
     seed: int = 0,
     labelled: NDArray[np.int64] | None = None,
+    validation: NDArray[np.int64] | None = None,
     observers: Sequence[Observer] = (),
     checkpoint: Checkpoint | None = None,
     resume: bool = False,
@@ -55,6 +64,8 @@ def train(
         Decides every random choice of the views.
     labelled
         The training nodes of a supervised method: the only ones whose labels it sees.
+    validation
+        The nodes whose labels say which epoch is best, for a method that is to keep that one; others pass over them.
     observers
         Called with each epoch's line of history.
     checkpoint
@@ -70,6 +81,7 @@ def train(
     """
     if method.supervised and labelled is None:
         raise InputError(f"labelled must name the training nodes, because {method.title} learns from their labels.")
+    best = Best.of(method, graph, validation)
     graph = graph.with_labels_of(labelled) if method.supervised and labelled is not None else graph.without_labels()
     epochs = method.config.epochs
     view = method.prepare(graph)
@@ -77,9 +89,9 @@ def train(
     rates = [group["lr"] for group in optimiser.param_groups]
     generator = torch.Generator(method.weight.device).manual_seed(seed)
     history: list[Epoch] = []
-    run = {} if checkpoint is None else describe_run(method, graph, seed)
+    run = {} if checkpoint is None else describe_run(method, graph, seed, None if best is None else best.labels)
     if resume and checkpoint is not None and checkpoint.path.exists():
-        history = checkpoint.load(method, optimiser, generator, run)
+        history = checkpoint.load(method, optimiser, generator, run, best)
     before = history[-1]["seconds"] if history else 0.0
     began = time.perf_counter()
 
@@ -98,16 +110,20 @@ def train(
                 method.after_step((len(history) + 1) / epochs)
                 steps.append(Losses(losses.total.detach(), losses.terms))
             line = _measured(steps, len(history) + 1)
+            if best is not None:
+                best.look(view, line)
             line["seconds"] = before + time.perf_counter() - began
             history.append(line)
             answers = [observer(line) for observer in observers]  # all of them are asked
             stopped = any(answers)
             due = checkpoint is not None and checkpoint.every > 0 and len(history) % checkpoint.every == 0
             if checkpoint is not None and (stopped or due):
-                checkpoint.save(method, optimiser, generator, run, history)
+                checkpoint.save(method, optimiser, generator, run, history, best)
 
     finished = len(history) >= epochs
     if finished:
+        if best is not None:
+            best.restore()
         del view  # so that calibration does not hold a second copy of the graph
         method.calibrate(graph)
     return Trained(history, finished, before + time.perf_counter() - began)

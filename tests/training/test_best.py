@@ -1,0 +1,134 @@
+"""The best epoch: which one it is, that its weights are kept to the byte, and that looking for it changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from graphs import random_graph
+from ssge.errors import InputError
+from ssge.methods import METHODS, Method
+from ssge.training.best import Best, best_of
+from ssge.training.checkpoint import Checkpoint, build
+from ssge.training.trainer import Trained, train
+
+_RANDOM = random_graph(n=200, p=6, m=500)
+GRAPH = replace(_RANDOM, labels=np.asarray(_RANDOM.features)[:, :3].argmax(1))  # classes that can be learned
+LABELLED, VALIDATION = np.arange(30), np.arange(30, 42)  # so few that accuracies are often equal
+EPOCHS = 12
+SETTINGS = [("gat", {}), ("gcn", {}), ("gcn", {"batch_norm": True}), ("mlp", {})]
+every_network = pytest.mark.parametrize(("name", "settings"), SETTINGS, ids=["gat", "gcn", "gcn-norm", "mlp"])
+
+
+def learn(name: str, settings: dict[str, Any], seed: int = 1, **options: Any) -> tuple[Method, Trained]:
+    """Train a small network that keeps its best epoch, unless told otherwise."""
+    config = {"epochs": EPOCHS, "keep": "best", "learning_rate": 0.1} | settings
+    method = build(name, config, METHODS[name].sizes(GRAPH), seed, torch.float64)
+    return method, train(method, GRAPH, seed=seed, labelled=LABELLED, **({"validation": VALIDATION} | options))
+
+
+def state(method: Method) -> dict[str, bytes]:
+    return {key: value.numpy().tobytes() for key, value in method.state_dict().items()}
+
+
+def figures(method: Method) -> tuple[float, float]:
+    """Return accuracy and cross entropy of validation nodes, from the embedding alone."""
+    assert GRAPH.labels is not None
+    scores = method.embed(GRAPH).numpy()[VALIDATION] / float(method.scale)
+    labels = GRAPH.labels[VALIDATION]
+    chances = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    return float((scores.argmax(1) == labels).mean()), float(-np.log(chances[np.arange(labels.size), labels]).mean())
+
+
+@every_network
+def test_what_is_kept_is_a_training_that_ends_with_the_best_epoch(name: str, settings: dict[str, Any]) -> None:
+    for seed in (1, 2):
+        kept, trained = learn(name, settings, seed)
+        ending = [learn(name, settings | {"epochs": e, "keep": "last"}, seed)[0] for e in range(1, EPOCHS + 1)]
+        expected = [figures(method) for method in ending]
+        accuracies, losses = zip(*expected, strict=True)
+        assert [line["valid_accuracy"] for line in trained.history] == list(accuracies)
+        assert [line["valid_loss"] for line in trained.history] == pytest.approx(losses, rel=1e-10)
+        order = sorted(range(EPOCHS), key=lambda e: (-accuracies[e], losses[e], e))
+        assert trained.kept["epoch"] == order[0] + 1
+        assert state(kept) == state(ending[order[0]])  # its scale among them
+
+
+def test_these_trainings_tell_the_best_epoch_from_the_last_and_from_the_first_of_highest_accuracy() -> None:
+    _, trained = learn("gcn", {})
+    first = max(trained.history, key=lambda line: line["valid_accuracy"])
+    assert 1 < first["epoch"] < trained.kept["epoch"] < EPOCHS
+
+
+def test_order_is_accuracy_then_loss_then_the_first() -> None:
+    lines = [
+        {"epoch": float(number), "valid_accuracy": accuracy, "valid_loss": loss}
+        for number, (accuracy, loss) in enumerate([(0.5, 0.1), (0.7, 0.9), (0.7, 0.8), (0.7, 0.8), (0.6, 0.2)])
+    ]
+    assert best_of(lines)["epoch"] == 2
+    assert best_of(lines[:2])["epoch"] == 1
+    assert best_of(lines[3:])["epoch"] == 3
+
+
+def test_of_equal_epochs_the_first_is_kept() -> None:
+    method = build("gcn", {"keep": "best"}, METHODS["gcn"].sizes(GRAPH))
+    best, view = Best(method, GRAPH, VALIDATION), method.prepare(GRAPH.without_labels())
+    for scale in (2.0, 3.0):  # part of the state, but of no score as the encoder gives it
+        method.scale.fill_(scale)
+        best.look(view, {})
+    assert float(best.weights["scale"]) == 2
+    method.train()
+    best.look(view, {})
+    assert not method.training
+
+
+@every_network
+def test_looking_changes_no_step(name: str, settings: dict[str, Any]) -> None:
+    last, best = (learn(name, settings | {"keep": keep})[1].history for keep in ("last", "best"))
+    assert [line["total"] for line in last] == [line["total"] for line in best]
+    assert all(set(b) - set(a) == {"valid_accuracy", "valid_loss"} for a, b in zip(last, best, strict=True))
+
+
+@every_network
+def test_resumed_training_keeps_the_same(name: str, settings: dict[str, Any], tmp_path: Path) -> None:
+    whole, trained = learn(name, settings)
+    chosen = int(trained.kept["epoch"])
+    for stop in {1, chosen - 1, chosen, chosen + 1, EPOCHS - 1} - {0, EPOCHS, EPOCHS + 1}:
+        checkpoint = Checkpoint(tmp_path / f"{stop}.safetensors", every=0)
+        stopped = learn(name, settings, checkpoint=checkpoint, observers=[lambda line: line["epoch"] == stop])[1]  # noqa: B023
+        assert not stopped.finished and len(stopped.history) == stop
+        resumed, again = learn(name, settings, checkpoint=checkpoint, resume=True)
+        assert state(resumed) == state(whole)
+        for a, b in zip(again.history, trained.history, strict=True):
+            assert a | {"seconds": 0} == b | {"seconds": 0}
+
+
+def test_resuming_after_the_last_epoch_keeps_the_best(tmp_path: Path) -> None:
+    whole, trained = learn("gcn", {}, checkpoint=(checkpoint := Checkpoint(tmp_path / "c.safetensors", every=EPOCHS)))
+    assert trained.kept["epoch"] < EPOCHS
+    assert state(learn("gcn", {}, checkpoint=checkpoint, resume=True)[0]) == state(whole)
+
+
+def test_resuming_with_other_validation_nodes_is_refused(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path / "c.safetensors", every=4)
+    learn("gcn", {}, checkpoint=checkpoint)
+    with pytest.raises(InputError, match="is of another run: its graph is"):
+        learn("gcn", {}, checkpoint=checkpoint, resume=True, validation=VALIDATION[1:])
+
+
+@pytest.mark.parametrize("nodes", [None, np.array([], dtype=np.int64)], ids=["none", "empty"])
+def test_the_best_needs_validation_nodes_and_the_last_does_not(nodes: np.ndarray | None) -> None:
+    with pytest.raises(InputError, match="validation must name at least 1 node, because GCN keeps its best epoch"):
+        learn("gcn", {}, validation=nodes)
+    assert learn("gcn", {"keep": "last"}, validation=nodes)[1].finished
+
+
+def test_without_an_epoch_there_is_none_to_keep() -> None:
+    method, trained = learn("gcn", {"epochs": 0})
+    assert trained.kept == {}
+    assert state(method) == state(learn("gcn", {"epochs": 0, "keep": "last"})[0])
