@@ -42,7 +42,7 @@ def measure(dataset: str, seeds: int) -> dict[str, Any]:
     for seed, kind in product(range(seeds), KINDS):
         recipe, folder = load_recipe(found[kind]["recipe"]), RunFolder(RUNS / kind / dataset / f"seed-{seed}")
         config = resolve_config("ssge", recipe.config)
-        if not folder.record.exists():
+        if not folder.record.exists() or folder.read_record().config != config.model_dump(mode="json"):
             fit(graph, "ssge", config, out=folder.path, seed=seed, quiet=True, recipe=recipe.name, force=True)
         record = score(folder, graph, protocol)
         scores = record.scores[protocol.name]
