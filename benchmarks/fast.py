@@ -27,7 +27,7 @@ PAGES = (ROOT / "README.md", ROOT / "docs" / "speed.md")
 BEGIN, END = "<!-- fast: begin -->\n", "<!-- fast: end -->\n"
 DATASETS = ("cora", "citeseer", "pubmed", "computer", "coauthor_cs")
 KINDS = ("paper", "fast")
-SCHEDULE = ("epochs", "learning_rate", "uniformity_weight")
+SCHEDULE = ("epochs", "learning_rate", "uniformity_weight", "batch_nodes")
 
 
 def measure(dataset: str, seeds: int) -> dict[str, Any]:
@@ -42,14 +42,14 @@ def measure(dataset: str, seeds: int) -> dict[str, Any]:
     for seed, kind in product(range(seeds), KINDS):
         recipe, folder = load_recipe(found[kind]["recipe"]), RunFolder(RUNS / kind / dataset / f"seed-{seed}")
         config = resolve_config("ssge", recipe.config)
-        if not folder.record.exists() or folder.read_record().config != config.model_dump(mode="json"):
+        if not folder.record.exists() or resolve_config("ssge", folder.read_record().config) != config:
             fit(graph, "ssge", config, out=folder.path, seed=seed, quiet=True, recipe=recipe.name, force=True)
         record = score(folder, graph, protocol)
         scores = record.scores[protocol.name]
         found[kind]["accuracy"].append(100 * mean_and_deviation(scores.accuracies).mean)
         found[kind]["nmi"].append(100 * mean_and_deviation(scores.nmi).mean)
         found[kind]["seconds"].append(record.seconds)
-        found[kind] |= {key: record.config[key] for key in SCHEDULE}
+        found[kind] |= {key: getattr(config, key) for key in SCHEDULE}
         found |= {"threads": record.threads, "machine": record.machine}
         print(dataset, kind, seed, *(f"{found[kind][k][-1]:.2f}" for k in ("accuracy", "nmi", "seconds")), flush=True)
     return found
@@ -58,12 +58,12 @@ def measure(dataset: str, seeds: int) -> dict[str, Any]:
 def table(found: dict[str, Any]) -> str:
     """Return the figures in Markdown."""
     lines = [
-        "| graph | epochs, learning rate, λ | fast | accuracy % | fast | difference ± its standard error "
+        "| graph | epochs, learning rate, λ (, batch) | fast | accuracy % | fast | difference ± its standard error "
         "| NMI % | fast | time, fast / paper |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for dataset, both in found.items():
-        schedules = [", ".join(f"{both[k][what]:g}" for what in SCHEDULE) for k in KINDS]
+        schedules = [", ".join(f"{both[k][what]:g}" for what in SCHEDULE if both[k].get(what)) for k in KINDS]
         accuracy = [mean_and_deviation(both[k]["accuracy"]) for k in KINDS]
         nmi = [f"{mean_and_deviation(both[k]['nmi']).mean:.1f}" for k in KINDS]
         error = sum(a.deviation**2 / len(both[k]["accuracy"]) for a, k in zip(accuracy, KINDS, strict=True)) ** 0.5

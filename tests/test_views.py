@@ -62,6 +62,19 @@ def test_rate_zero_is_the_clean_view() -> None:
     assert Compose(DropEdges(0), MaskFeatures(0))(clean, generator()) is clean
 
 
+@pytest.mark.parametrize(("size", "parts"), [(60, 1), (30, 2), (25, 3), (1, 60), (1000, 1)])
+def test_the_focus_is_on_each_node_once_in_even_parts(size: int, parts: int) -> None:
+    graph = random_graph(n=60)
+    clean = View.of(graph, dtype=torch.float64)
+    found = [part.focus for part in clean.focused(size, generator())]
+    assert len(found) == parts
+    assert max(map(len, found)) - min(map(len, found)) <= 1
+    assert all(torch.equal(nodes, nodes.sort().values) for nodes in found)
+    assert torch.equal(torch.cat(found).sort().values, torch.arange(60))
+    other = [part.focus for part in clean.focused(size, generator(1))]
+    assert parts in (1, 60) or not all(map(torch.equal, found, other))
+
+
 @pytest.mark.parametrize("rate", [-0.1, 1.1, float("nan")])
 def test_rate_must_be_a_probability(rate: float) -> None:
     with pytest.raises(InputError, match="edge_drop must be a probability"):

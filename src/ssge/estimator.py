@@ -59,6 +59,9 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         Of Adam.
     activation, normalisation, eigenvalue_floor, floor_mode
         See `ssge.methods.ssge.SSGEConfig`.
+    batch_nodes
+        Nodes of a step of training, several times ``n_components``; None takes them all. Bounds the memory of training
+        on a large graph, and can be faster.
     warm_start
         Begin each `fit` with the weights of the one before, as for a graph that has grown.
     n_neighbors
@@ -114,6 +117,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         normalisation: Literal["out-in", "in"] = "out-in",
         eigenvalue_floor: float = EIGENVALUE_FLOOR,
         floor_mode: Literal["tangent", "clamp"] = "tangent",
+        batch_nodes: int | None = None,
         warm_start: bool = False,
         n_neighbors: int = 10,
         device: str = "cpu",
@@ -134,6 +138,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         self.normalisation = normalisation
         self.eigenvalue_floor = eigenvalue_floor
         self.floor_mode = floor_mode
+        self.batch_nodes = batch_nodes
         self.warm_start = warm_start
         self.n_neighbors = n_neighbors
         self.device = device

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import torch
@@ -17,12 +18,20 @@ from ssge.ops.features import Features
 class View(NamedTuple):
     """Features and adjacency over the same nodes; the clean graph is the view in which nothing was dropped.
 
-    ``labels`` are there for supervised methods alone: the class of a training node, -1 for every other node.
+    Attributes
+    ----------
+    features, adjacency
+        Of all nodes.
+    labels
+        For supervised methods alone: the class of a training node, -1 for every other node.
+    focus
+        The nodes whose representations a step of training looks at, in ascending order; None: all.
     """
 
     features: Features
     adjacency: Adjacency
     labels: Tensor | None = None
+    focus: Tensor | None = None
 
     @classmethod
     def of(
@@ -46,11 +55,17 @@ class View(NamedTuple):
     def around(self, nodes: Tensor, hops: int) -> tuple[View, Tensor]:
         """Return the part of the view that an encoder of so many hops needs for some nodes, and where they are in it.
 
-        The nodes' representations are those of the whole view, because degrees are those of the whole graph.
+        The nodes' representations are those of the whole view, because degrees are those of the whole view.
         """
         needed = self.adjacency.upstream(nodes, hops)
         part = View(self.features.part(needed), self.adjacency.part(needed))
         return part, torch.searchsorted(needed, nodes)
+
+    def focused(self, size: int, generator: torch.Generator) -> Iterator[View]:
+        """Yield the view with a focus on each node once, on ``size`` random ones at a time or evenly a few less."""
+        order = torch.randperm(self.num_nodes, generator=generator, device=self.features.device)
+        for nodes in order.tensor_split(math.ceil(self.num_nodes / size)):
+            yield self._replace(focus=nodes.sort().values)
 
 
 Augmentation: TypeAlias = Callable[[View, torch.Generator], View]

@@ -40,8 +40,8 @@ def resident(field):
 def learn(graph, **settings):
     train(build("ssge", {"epochs": 2} | settings, graph.info), graph)
 
-encoder, *widths = sys.argv[1:]
-settings = {"encoder": encoder, "widths": tuple(map(int, widths))}
+encoder, batch, *widths = sys.argv[1:]
+settings = {"encoder": encoder, "widths": tuple(map(int, widths)), "batch_nodes": int(batch) or None}
 graph = load("sbm", nodes=20_000, degree=10, features=64).without_labels()
 learn(load("karate").without_labels(), widths=(4, 4))
 gc.collect()
@@ -52,7 +52,15 @@ print(resident("VmHWM") - before, training_memory(graph, "ssge", resolve_config(
 """
 
 
-@pytest.mark.parametrize("words", [("gcn", "256", "256"), ("mlp", "256", "128")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("gcn", "0", "256", "256"),
+        ("mlp", "0", "256", "128"),
+        ("gcn", "300", "256", "256"),
+        ("mlp", "2000", "256", "128"),
+    ],
+)
 def test_memory_is_what_a_process_takes(words: tuple[str, ...]) -> None:
     if not Path("/proc/self/clear_refs").exists():
         pytest.skip("measured on Linux only")
@@ -62,7 +70,14 @@ def test_memory_is_what_a_process_takes(words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"encoder": "mlp"}, {"widths": (8,)}, {"widths": (8, 6, 4), "output_bias": True}]
+    "settings",
+    [
+        {},
+        {"encoder": "mlp"},
+        {"widths": (8,)},
+        {"widths": (8, 6, 4), "output_bias": True},
+        {"batch_nodes": 100},
+    ],
 )
 def test_parameters_are_counted_exactly(settings: dict[str, object]) -> None:
     config = resolve_config("ssge", {"widths": (16, 8), "epochs": 1} | settings)
@@ -102,6 +117,7 @@ def test_memory_grows_with_every_size() -> None:
     assert needed(widths=(128, 128)) > needed() > needed(widths=(64,))
     assert needed(random_graph(n=600, m=900)) > needed()
     assert needed(random_graph(n=300, m=90_000)) > needed()
+    assert needed(encoder="mlp") > needed(encoder="mlp", batch_nodes=100) > needed(encoder="mlp", batch_nodes=80)
     assert training_memory(GRAPH, "ssge", resolve_config("ssge"), "float64") > training_memory(
         GRAPH, "ssge", resolve_config("ssge")
     )
@@ -111,10 +127,27 @@ def test_refusal_names_the_estimate_the_memory_and_what_to_do() -> None:
     config = resolve_config("ssge", {"widths": (64, 32)})
     with pytest.raises(InputError, match=r"needs about \d+ MiB .* 1 MiB of memory are free: .*widths \(now 64 32\)"):
         check_memory(GRAPH, "ssge", config, available=1 << 20)
+    with pytest.raises(InputError, match=r"choose batches of nodes \(batch_nodes\) or smaller widths"):
+        check_memory(GRAPH, "ssge", config, available=1 << 20)
+    with pytest.raises(InputError, match=r"choose smaller batches \(batch_nodes; now 50\)"):
+        check_memory(GRAPH, "ssge", config.model_copy(update={"batch_nodes": 50}), available=1 << 20)
+    with pytest.raises(InputError, match=r"choose smaller widths"):
+        check_memory(GRAPH, "cca_ssg", resolve_config("cca_ssg"), available=1 << 20)
     check_memory(GRAPH, "ssge", config, available=1 << 40)
     check_memory(GRAPH, "ssge", config)
     free = available_memory()
     assert free is None or free > 0
+
+
+def test_time_of_batches_is_that_of_steps_on_the_graph_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 5.0, *np.arange(7.0, 1000.0, 2.0)])  # the first step takes 5 s, each of the others 2 s
+    monkeypatch.setattr(estimating.time, "perf_counter", lambda: next(clock))
+    config = resolve_config("ssge", {"widths": (16, 8), "epochs": 10, "batch_nodes": 100})
+    assert estimate(GRAPH, "ssge", config).seconds == 10 * 3 * 2.0 + 3.0
+    monkeypatch.setattr(estimating, "available_memory", lambda: 1 << 10)
+    found = estimate(GRAPH, "ssge", config)
+    assert found.seconds is None
+    assert "too much to find out how long" in describe(found, 10)
 
 
 N = 60_000

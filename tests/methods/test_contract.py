@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 import numpy as np
 import pytest
 import torch
+from pydantic import PositiveInt
 from pydantic.fields import FieldInfo
 
 from graphs import random_graph
@@ -24,11 +25,13 @@ SMALL: dict[str, Any] = {"epochs": 4, "widths": (10, 6), "walk_length": 20, "bat
 
 
 def alternatives(field: FieldInfo) -> list[Any]:
-    """Return what a setting can be beside its default: a switch turned, another word, a half for a neutral 1."""
+    """Return what a setting can be beside its default: a switch turned, another word, 1/2 for 1, 25 for no number."""
     if field.annotation is bool:
         return [not field.default]
     if get_origin(field.annotation) is Literal:
         return [value for value in get_args(field.annotation) if value != field.default]
+    if field.annotation == PositiveInt | None:
+        return [25]
     return [0.5] if field.annotation is float and field.default == 1 else []
 
 
@@ -75,7 +78,7 @@ def embedding(name: str, config: dict[str, Any], graph: Graph = GRAPH, seed: int
 def test_facts_are_there(name: str, config: dict[str, Any]) -> None:
     cls = METHODS[name]
     assert cls.name == name
-    assert set(cls.modes) <= {"full", "walks"} and cls.modes
+    assert set(cls.modes) <= {"full", "nodes", "walks"} and cls.modes
     for fact in (cls.title, cls.family, cls.inputs, cls.reference):
         assert fact
     for field, description in cls.Config.model_fields.items():

@@ -42,7 +42,9 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         VIEWS
         | {"widths": widths, "uniformity_weight": 0.3, "alignment_weight": 0.7}
         | {"eigenvalue_floor": 0.5, "floor_mode": "clamp"}
+        | batches
         for widths in ((10, 6), (6, 10))  # the second leaves its last layer to the objective
+        for batches in ({}, {"batch_nodes": 30}, {"batch_nodes": 30, "normalisation": "in"})
     ],
     "cca_ssg": [VIEWS | {"widths": widths, "decorrelation_weight": 0.3} for widths in ((10, 6), (6, 10))],
     "g_bt": [
@@ -97,6 +99,8 @@ def crossed(method: Any, view: View, source: torch.Generator) -> list[tuple[Tens
 
 def of_ssge(method: Any, view: View, source: torch.Generator) -> Tensor:
     c, (z1, z2) = method.config, pair(method, view, source)
+    if view.focus is not None:  # of nodes that stand in the whole views
+        z1, z2 = z1[view.focus], z2[view.focus]
     return gaussian(z1, z2, c.uniformity_weight, c.alignment_weight, c.eigenvalue_floor, c.floor_mode).total
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
+import time
 from bisect import bisect
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -15,6 +17,7 @@ import numpy as np
 from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.methods import METHODS, MethodConfig
+from ssge.methods._base import CHUNK
 
 Precision: TypeAlias = Literal["float32", "float64"]
 
@@ -39,7 +42,7 @@ class Estimate(NamedTuple):
     memory
         Bytes at the highest point of the training, beside the graph and the libraries as they are loaded.
     seconds
-        Of all epochs; None where only memory was asked for.
+        Of all epochs; None where the memory would not suffice to find out.
     """
 
     parameters: int
@@ -54,14 +57,18 @@ def estimate(graph: Graph, method: str, config: MethodConfig, dtype: Precision =
     edges a node and the same density of features, at two sizes, and continued in a straight line over the work of an
     epoch as the method counts it (`Method.step_cost`): in proportion to the size of the graph, or to its square where
     all pairs of nodes are compared. What the first epoch takes longer, to get memory and for what a method finds out
-    only once, is counted once; in proportion to the size, but for steps on walks, which are of one size.
+    only once, is counted once; in proportion to the size, but for steps on walks, which are of one size. Where steps
+    are on batches of nodes, some of them are timed on the graph itself: which nodes they hear from is a matter of it.
     """
     from ssge.training.checkpoint import build
 
     built = build(method, config.model_dump(), METHODS[method].sizes(graph))
     parameters = sum(p.numel() for p in built.parameters() if p.requires_grad)
-    memory = training_memory(graph, method, config, dtype)
-    return Estimate(parameters, memory, _seconds(graph, method, config, dtype))
+    memory, free = training_memory(graph, method, config, dtype), available_memory()
+    if getattr(config, "batch_nodes", None) is None:
+        return Estimate(parameters, memory, _seconds(graph, method, config, dtype))
+    fits = free is None or memory <= free
+    return Estimate(parameters, memory, _seconds_of_steps(graph, method, config, dtype) if fits else None)
 
 
 def check_memory(
@@ -83,7 +90,12 @@ def check_memory(
 def _smaller(config: Any) -> str:
     """Name the settings on which the memory of a training hangs."""
     if widths := getattr(config, "widths", ()):
-        return f"smaller widths (now {' '.join(map(str, widths))})"
+        smaller = f"smaller widths (now {' '.join(map(str, widths))})"
+        if not hasattr(config, "batch_nodes"):
+            return smaller
+        now = "" if config.batch_nodes is None else f"; now {config.batch_nodes:,}"
+        batch = "batches of nodes" if config.batch_nodes is None else "smaller batches"
+        return f"{batch} (batch_nodes{now}) or {smaller}"
     if hasattr(config, "batch"):
         return f"a smaller batch (now {config.batch}) or width (now {config.width})"
     return "a smaller graph"
@@ -117,7 +129,8 @@ def _encoding(graph: Graph, widths: tuple[int, ...], config: Any, dtype: Precisi
 
     What counts: the adjacency with its transpose, and once more for each view; of each layer, what the backward pass
     needs, for two views; the gradients of both outputs; four numbers a parameter (itself, gradient, two of Adam),
-    and a fifth where the best is kept.
+    and a fifth where the best is kept. Of batches of nodes, the layers are those of the nodes that one of them hears
+    from, and all nodes are encoded at the end.
     """
     number = np.dtype(dtype).itemsize
     n, m, p, _ = graph.info
@@ -143,8 +156,28 @@ def _encoding(graph: Graph, widths: tuple[int, ...], config: Any, dtype: Precisi
     saved += 0 if factored else output
     parameters = sum(a * b for a, b in pairwise((p, *widths)))
     copies = 5 if getattr(config, "keep", "last") == "best" else 4
-    numbers: int = n * (2 * saved + max(2 * output, hidden)) + copies * parameters + p * widths[0]
-    return max(building, round(SPARE * (constant + edges + number * numbers))) + LIBRARIES
+    heard = _heard(graph, config, len(widths) if gcn else 0)
+    layers = heard * (2 * saved + max(2 * output, hidden))
+    if heard < n:
+        # Of each view the part is a copy: its pattern and its features.
+        copied = (16 + 2 * number) * (m + n) + (2 * (4 + number) * stored if stored else number * p * n)
+        edges += round(2 * copied * heard / n)
+    numbers: int = layers + copies * parameters + p * widths[0]
+    embedding = 2 * n * max(widths) if gcn else 2 * min(n, CHUNK) * max(widths) + n * last
+    final = constant + number * (embedding + copies * parameters)
+    return max(building, final, round(SPARE * (constant + edges + number * numbers))) + LIBRARIES
+
+
+def _heard(graph: Graph, config: Any, hops: int) -> int:
+    """Return the expected number of nodes of a step: those of a batch and all that they hear from in a view."""
+    n, size = graph.num_nodes, getattr(config, "batch_nodes", None)
+    if size is None or size >= n:
+        return n
+    told = 1 + (1 - config.edge_drop) * np.bincount(graph.edges[0], minlength=n)  # who hears a node, itself among them
+    share = size / n
+    for _ in range(hops):
+        share = float(np.mean(1 - (1 - share) ** told))
+    return int(np.ceil(share * n))
 
 
 class _Trial(NamedTuple):
@@ -172,6 +205,28 @@ def _seconds(graph: Graph, method: str, config: Any, dtype: Precision) -> float:
         step = whole.step + rate * (work(n) - work(large))
         start = whole.start * (n / large if "full" in cls.modes else 1)
     return float(config.epochs * step + start) if config.epochs else 0.0
+
+
+def _seconds_of_steps(graph: Graph, method: str, config: Any, dtype: Precision) -> float:
+    import torch
+
+    from ssge.training.checkpoint import build
+    from ssge.training.memory import kept_memory
+    from ssge.training.trainer import step
+
+    trial = build(method, config.model_dump(), METHODS[method].sizes(graph), 0, getattr(torch, dtype))
+    view, optimiser, generator = trial.prepare(graph), trial.optimiser(), torch.Generator().manual_seed(0)
+    ends = [time.perf_counter()]
+    with kept_memory():
+        for batch in chain.from_iterable(trial.batches(view, generator) for _ in range(_TRIAL_EPOCHS)):
+            step(trial, batch, optimiser, generator)
+            ends.append(time.perf_counter())
+            if len(ends) > _TRIAL_EPOCHS and ends[-1] - ends[0] > _TRIAL_SECONDS:
+                break
+    first, *others = (after - before for before, after in pairwise(ends))
+    usual = statistics.median(others)
+    steps = config.epochs * math.ceil(graph.num_nodes / config.batch_nodes)
+    return float(usual * steps + max(first - usual, 0.0)) if steps else 0.0
 
 
 def _trial(graph: Graph, method: str, config: Any, dtype: Precision) -> _Trial:
@@ -217,12 +272,12 @@ def _gigabytes(count: int) -> str:
 
 def describe(found: Estimate, epochs: int) -> str:
     """Return an estimate in words."""
-    assert found.seconds is not None
     free = available_memory()
+    length = "too much to find out how long it takes" if found.seconds is None else f"about {found.seconds:.1f} s"
     return (
         f"{found.parameters:,} parameters; about {_gigabytes(found.memory)} of memory beside the graph"
         + ("" if free is None else f" ({_gigabytes(free)} free)")
-        + f"; about {found.seconds:.1f} s for {epochs} epochs on {_threads()}."
+        + f"; {length} for {epochs} epochs on {_threads()}."
     )
 
 

@@ -21,6 +21,9 @@ from ssge.views import View
 
 METHODS: Registry[type[Method]] = Registry("method")
 
+CHUNK = 1 << 16
+"""Nodes that are encoded at once when a graph is embedded."""
+
 LOGISTIC = 300
 """Multiply-adds that take as long as the logistic loss of one score, forth and back: for `Method.step_cost`."""
 
@@ -50,7 +53,8 @@ class Method(nn.Module, ABC):
     reference
         Where the method was published.
     modes
-        What a step of training can take: ``full`` (the whole graph) or ``walks`` (pieces of random walks).
+        What a step of training can take: ``full`` (the whole graph), ``nodes`` (some nodes and those they hear from) or
+        ``walks`` (pieces of random walks).
     supervised
         Whether it learns from the labels of training nodes; it is then scored by its own class scores.
     inductive
@@ -187,4 +191,4 @@ class Method(nn.Module, ABC):
 
 def _chunk(graph: Graph) -> int:
     """Return how many nodes to encode at once: all of a small graph, a bounded block of a large one."""
-    return min(graph.num_nodes, 1 << 16)
+    return min(graph.num_nodes, CHUNK)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field, PositiveInt
+from torch import Tensor
 
 from ssge.graph import Graph, GraphInfo
 from ssge.methods._base import METHODS, Method, MethodConfig
@@ -36,6 +38,9 @@ class SSGEConfig(MethodConfig):
     floor_mode: Literal["tangent", "clamp"] = Field(
         "tangent", description="Below the floor: follow the tangent, or clamp (released code: clamp, floor 1e-8)."
     )
+    batch_nodes: PositiveInt | None = Field(
+        None, description="Nodes of a step, with all their neighbourhood; several times the width. Default: all."
+    )
 
 
 @METHODS.register("ssge")
@@ -44,6 +49,10 @@ class SSGE(Method):
 
     Random: the initial weights, the dropped edges and the masked columns of each view. Cost of a step, for m edges and
     width d: two passes of the encoder, O(n d^2) for the moments and O(d^3) for two eigendecompositions.
+
+    With ``batch_nodes`` an epoch is several steps, each on some nodes, drawn anew. The objective is that of their
+    representations, which are those in whole views, because all nodes that they hear from are taken along. Memory and
+    time of a step then follow the nodes that are heard; an MLP hears none but those of the step.
     """
 
     name: ClassVar[str] = "ssge"
@@ -51,6 +60,7 @@ class SSGE(Method):
     family: ClassVar[str] = "non-contrastive"
     inputs: ClassVar[str] = "A, X"
     reference: ClassVar[str] = "Liu et al., Negative-Free Self-Supervised Gaussian Embedding of Graphs, 2024"
+    modes: ClassVar[tuple[str, ...]] = ("full", "nodes")
     Config: ClassVar[type[MethodConfig]] = SSGEConfig
 
     config: SSGEConfig
@@ -84,8 +94,20 @@ class SSGE(Method):
         view = super().prepare(graph)
         return view._replace(adjacency=Adjacency(view.adjacency.pattern, self.config.normalisation))
 
+    def batches(self, view: View, generator: torch.Generator) -> Iterable[View]:
+        """Yield the whole graph once, or with a focus on some of its nodes at a time."""
+        size = self.config.batch_nodes
+        return (view,) if size is None else view.focused(size, generator)
+
     def forward(self, view: View, generator: torch.Generator) -> Losses:
-        """Return alignment + lambda * uniformity of two augmented views."""
-        (u1, weight), (u2, _) = (self.encoder.factors(self.augment(view, generator)) for _ in range(2))
+        """Return alignment + lambda * uniformity of two augmented views, of the nodes in their focus."""
+        (u1, weight), (u2, _) = (self._factors(self.augment(view, generator)) for _ in range(2))
         c = self.config
         return gaussian(u1, u2, c.uniformity_weight, c.alignment_weight, c.eigenvalue_floor, c.floor_mode, weight)
+
+    def _factors(self, view: View) -> tuple[Tensor, Tensor | None]:
+        if view.focus is None:
+            return self.encoder.factors(view)
+        part, places = view.around(view.focus, self.encoder.hops)
+        output, weight = self.encoder.factors(part)
+        return output[places], weight

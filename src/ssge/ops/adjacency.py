@@ -117,12 +117,12 @@ class Adjacency:
     def upstream(self, nodes: Tensor, hops: int) -> Tensor:
         """Return the nodes from which ``nodes`` hear within some hops, themselves among them, in ascending order."""
         for _ in range(hops):  # each hears itself: its self-loop is an entry of its row
-            nodes = self.pattern.incoming.at(_distinct(nodes)).column.long()
+            nodes = self._kept[0].at(_distinct(nodes)).column.long()
         return _distinct(nodes)
 
     def part(self, nodes: Tensor) -> Adjacency:
         """Return the rows and columns of some nodes, normalised by the degrees that they have in the whole graph."""
-        incoming, outgoing = self.pattern.incoming, self.pattern.outgoing
+        incoming, outgoing = self._kept
         position = torch.full((incoming.pointer.numel() - 1,), -1, dtype=torch.int32, device=self.device)
         position[nodes] = torch.arange(nodes.numel(), dtype=torch.int32, device=self.device)
         rows = incoming.at(nodes)
@@ -134,12 +134,20 @@ class Adjacency:
         return Adjacency(pattern, self.normalisation, degrees=degrees)
 
     @cached_property
+    def _kept(self) -> tuple[Rows, Rows]:
+        """The entries that are left, by target and by source."""
+        incoming, outgoing = self.pattern.incoming, self.pattern.outgoing
+        if self.kept is None:
+            return incoming, outgoing
+        return (
+            _select(incoming, self.kept, self.pattern.weighted),
+            _select(outgoing, self.kept[self.pattern.order], self.pattern.weighted),
+        )
+
+    @cached_property
     def matrix(self) -> SparseMatrix:
         """The normalised matrix and its transpose, made on first use."""
-        incoming, outgoing = self.pattern.incoming, self.pattern.outgoing
-        if self.kept is not None:
-            incoming = _select(incoming, self.kept, self.pattern.weighted)
-            outgoing = _select(outgoing, self.kept[self.pattern.order], self.pattern.weighted)
+        incoming, outgoing = self._kept
         at_target, at_source = (
             degree.rsqrt() for degree in self.degrees or (self._degree(incoming), self._degree(outgoing))
         )

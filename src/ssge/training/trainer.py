@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -103,12 +103,8 @@ def train(
                 group["lr"] = rate * method.pace(len(history) / epochs)
             steps = []
             for batch in method.batches(view, generator):
-                optimiser.zero_grad()
-                losses = method(batch, generator)
-                losses.total.backward()
-                optimiser.step()
+                steps.append(step(method, batch, optimiser, generator))
                 method.after_step((len(history) + 1) / epochs)
-                steps.append(Losses(losses.total.detach(), losses.terms))
             line = _measured(steps, len(history) + 1)
             if best is not None:
                 best.look(view, line)
@@ -127,6 +123,15 @@ def train(
         del view  # so that calibration does not hold a second copy of the graph
         method.calibrate(graph)
     return Trained(history, finished, before + time.perf_counter() - began)
+
+
+def step(method: Method, batch: Any, optimiser: torch.optim.Optimizer, generator: torch.Generator) -> Losses:
+    """Take one step of the optimiser, and return the losses before it."""
+    optimiser.zero_grad()
+    losses: Losses = method(batch, generator)
+    losses.total.backward()  # type: ignore[no-untyped-call]
+    optimiser.step()
+    return Losses(losses.total.detach(), losses.terms)
 
 
 def _measured(steps: Sequence[Losses], epoch: int) -> Epoch:
