@@ -101,17 +101,17 @@ def cross_moments(z1: Tensor, z2: Tensor, weight: Tensor | None = None) -> Cross
         both views, so it is the scatter of [Z1 Z2] that is taken: forward two products of n d^2 and a little, because
         it is symmetric, and backward four, in place of nine (the layer itself and its two gradients twice, and three).
     """
-    n, d = z1.shape
+    n = z1.shape[0]
     if weight is None:
         mean1, mean2, squares1, squares2, cross = _Cross.apply(z1, z2)  # type: ignore[no-untyped-call]
         return CrossMoments(n, (mean1, mean2), (squares1, squares2), cross)
-    mean1, mean2, joint = _Joint.apply(z1, z2)  # type: ignore[no-untyped-call]
+    mean1, mean2, scatter1, scatter2, cross = _Joint.apply(z1, z2)  # type: ignore[no-untyped-call]
     fixed = weight.detach()
     return CrossMoments(
         n,
         (mean1 @ fixed, mean2 @ fixed),
-        (((joint[:d, :d] @ weight) * weight).sum(0), ((joint[d:, d:] @ weight) * weight).sum(0)),
-        weight.t() @ (joint[:d, d:] @ weight),
+        (((scatter1 @ weight) * weight).sum(0), ((scatter2 @ weight) * weight).sum(0)),
+        weight.t() @ (cross @ weight),
     )
 
 
@@ -243,30 +243,32 @@ class _Cross(torch.autograd.Function):
 
 
 class _Joint(torch.autograd.Function):
-    """Means of both views, and the scatter of their columns side by side (2d x 2d)."""
+    """Means of both views, and the scatter of their columns side by side: of each, and of one with the other."""
 
     @staticmethod
     def forward(ctx: Any, z1: Tensor, z2: Tensor) -> tuple[Tensor, ...]:
         mean1, mean2 = z1.mean(0), z2.mean(0)
-        width = z1.shape[1] + z2.shape[1]
-        scatter = z1.new_zeros(width, width)
+        d = z1.shape[1]
+        scatter = z1.new_zeros(2 * d, 2 * d)
         for rows1, rows2 in _pieces(z1, z2):
-            _add_upper(scatter, torch.cat([rows1 - mean1, rows2 - mean2], 1))
+            _add_upper(scatter, _side_by_side(rows1, rows2, mean1, mean2))
         ctx.save_for_backward(z1, z2, mean1, mean2)
         ctx.mark_non_differentiable(mean1, mean2)
-        return mean1, mean2, _mirrored(scatter)
+        cross = scatter[:d, d:].contiguous()
+        return mean1, mean2, _mirrored(scatter[:d, :d]), _mirrored(scatter[d:, d:]), cross
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, _mean1: Tensor, _mean2: Tensor, scatter: Tensor) -> tuple[Tensor, Tensor]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
+        _, _, scatter1, scatter2, cross = gradients
         z1, z2, mean1, mean2 = ctx.saved_tensors
-        g = scatter + scatter.t()
-        d = z1.shape[1]
+        g1 = torch.cat([scatter1 + scatter1.t(), cross.t()])
+        g2 = torch.cat([cross, scatter2 + scatter2.t()])
         d1, d2 = torch.empty_like(z1), torch.empty_like(z2)
         for rows1, rows2, out1, out2 in _pieces(z1, z2, d1, d2):
-            c1, c2 = rows1 - mean1, rows2 - mean2
-            torch.mm(c1, g[:d, :d], out=out1).addmm_(c2, g[d:, :d])
-            torch.mm(c2, g[d:, d:], out=out2).addmm_(c1, g[:d, d:])
+            both = _side_by_side(rows1, rows2, mean1, mean2)
+            torch.mm(both, g1, out=out1)
+            torch.mm(both, g2, out=out2)
         return d1, d2
 
 
@@ -274,6 +276,15 @@ def _pieces(*matrices: Tensor) -> Iterator[tuple[Tensor, ...]]:
     """Yield the same rows of all matrices, so many at a time that what is made of them stays in the cache."""
     for start in range(0, matrices[0].shape[0], _ROWS):
         yield tuple(matrix[start : start + _ROWS] for matrix in matrices)
+
+
+def _side_by_side(rows1: Tensor, rows2: Tensor, mean1: Tensor, mean2: Tensor) -> Tensor:
+    """Return the centred rows of both views in one matrix."""
+    d = rows1.shape[1]
+    both = rows1.new_empty(rows1.shape[0], 2 * d)
+    torch.sub(rows1, mean1, out=both[:, :d])
+    torch.sub(rows2, mean2, out=both[:, d:])
+    return both
 
 
 def _add_upper(scatter: Tensor, centred: Tensor) -> None:
