@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from ssge.errors import InputError
-from ssge.evaluation import cluster, kmeans_labels
+from ssge.evaluation import cluster, clustering, kmeans_labels
 
 
 def planted(spread, n=200, d=8, k=4, seed=0):
@@ -52,6 +53,22 @@ def test_the_length_of_a_row_does_not_matter():
 def test_very_small_float32_rows_keep_their_direction():
     X, y = planted(0.1)
     assert cluster((X * 1e-30).astype(np.float32), y, seeds=[0]).nmi == pytest.approx(1.0)
+
+
+def test_a_matrix_of_almost_only_zeros_is_clustered_as_it_would_be_dense(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 300)
+    X = (rng.random((300, 400)) < 0.005 + 0.4 * (np.arange(400) // 20 == y[:, None])).astype(float)
+    assert 0 < np.count_nonzero(X) < clustering.SPARSE * X.size
+    taken = []
+    fit = KMeans.fit
+    monkeypatch.setattr(KMeans, "fit", lambda self, rows: taken.append(sp.issparse(rows)) or fit(self, rows))
+    sparse = clustering.kmeans(X, 4, 0)
+    monkeypatch.setattr(clustering, "SPARSE", 0)
+    dense = clustering.kmeans(X, 4, 0)
+    assert taken == [True, False]
+    assert adjusted_rand_score(sparse.cluster, dense.cluster) == pytest.approx(1.0)
+    assert np.allclose(sparse.distance, dense.distance)
 
 
 def test_rows_of_zeros_are_a_place_of_their_own():

@@ -13,6 +13,10 @@ from ssge.errors import InputError
 from ssge.evaluation._arrays import checked_embedding, checked_labels, unit_rows
 from ssge.evaluation.scores import mean_and_deviation
 
+SPARSE = 0.05
+"""Share of entries other than zero below which k-means takes a sparse matrix, in less time than a dense one (an eighth
+of it on CoauthorCS, which has 1 % of them; two and a half times as much at 28 %)."""
+
 
 class ClusterScore(NamedTuple):
     """Agreement of k-means with the classes: mean, deviation (n - 1) and single values over the seeds."""
@@ -35,14 +39,16 @@ class KMeansClusters(NamedTuple):
 def kmeans(embedding: ArrayLike, k: int, seed: int = 0) -> KMeansClusters:
     """Assign each row to one of k clusters: k-means on rows of unit norm, best of 10 starts.
 
-    Rows of zeros stay zeros.
+    Rows of zeros stay zeros. A matrix of almost nothing but zeros, such as words of documents, is made sparse for it.
     """
+    import scipy.sparse as sp
     from sklearn.cluster import KMeans
 
     rows = unit_rows(checked_embedding(embedding))
     if not 1 <= k <= rows.shape[0]:
         raise InputError(f"the number of clusters must be 1..{rows.shape[0]} (the number of rows); received {k}.")
-    found = KMeans(n_clusters=k, n_init=10, random_state=seed).fit(rows)
+    thin = np.count_nonzero(rows) < SPARSE * rows.size
+    found = KMeans(n_clusters=k, n_init=10, random_state=seed).fit(sp.csr_array(rows) if thin else rows)
     labels = np.asarray(found.labels_, dtype=np.int64)
     return KMeansClusters(labels, np.linalg.norm(rows - found.cluster_centers_[labels], axis=1).astype(np.float64))
 
