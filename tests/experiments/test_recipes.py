@@ -11,6 +11,7 @@ from ssge.errors import InputError
 from ssge.experiments.protocols import PROTOCOLS
 from ssge.experiments.recipes import load_recipe, read_toml, recipes, write_toml
 from ssge.experiments.run import resolve_config
+from ssge.methods import METHODS
 
 # Typed from the paper: p_d, p_m, lr, wd, lambda, widths, epochs (its Table 2), accuracy and deviation (Table 3).
 PAPER = {
@@ -67,6 +68,13 @@ def test_toml_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text(write_toml(values))
     assert read_toml(path) == values
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_every_setting_survives_its_file(method: str, tmp_path: Path) -> None:
+    config, path = resolve_config(method), tmp_path / "config.toml"
+    path.write_text(write_toml(config.model_dump(mode="json")))
+    assert resolve_config(method, read_toml(path)) == config
 
 
 @pytest.mark.parametrize("text", ["method = ", "methd = 1", 'method = "ssge"', "\xff"])

@@ -57,8 +57,11 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def write_toml(values: dict[str, Any]) -> str:
-    """Return a flat mapping as TOML; the standard library reads TOML but does not write it."""
-    return "".join(f"{key} = {_toml(value)}\n" for key, value in values.items())
+    """Return a flat mapping as TOML; the standard library reads TOML but does not write it.
+
+    TOML has no null: a None is left out, which is read as the default.
+    """
+    return "".join(f"{key} = {_toml(value)}\n" for key, value in values.items() if value is not None)
 
 
 def _toml(value: Any) -> str:
