@@ -14,8 +14,8 @@ from ssge.evaluation._arrays import checked_embedding, checked_labels, unit_rows
 from ssge.evaluation.scores import mean_and_deviation
 
 SPARSE = 0.05
-"""Share of entries other than zero below which k-means takes a sparse matrix, in less time than a dense one (an eighth
-of it on CoauthorCS, which has 1 % of them; two and a half times as much at 28 %)."""
+"""Share of entries other than zero below which k-means takes a sparse matrix, in less time than a dense one (at the
+size of CoauthorCS an eighth of it with 1 % of them, two and a half times as much with 28 %)."""
 
 
 class ClusterScore(NamedTuple):
