@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # names of glibc's <malloc.h>
 _DEFAULTS = {_TRIM_THRESHOLD: 128 << 10, _MMAP_MAX: 65536}
-_KEEP = {_TRIM_THRESHOLD: (1 << 31) - 1, _MMAP_MAX: 0}
+_KEEP = {_TRIM_THRESHOLD: -1, _MMAP_MAX: 0}  # -1: never trimmed
 
 
 @contextmanager
