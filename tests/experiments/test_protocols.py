@@ -35,6 +35,7 @@ def named(name: str, *splits: Split) -> Graph:
     [
         ("cora", True, "paper", (30, 30, 100)),
         ("cora", True, "released-code", (30, 30, 100)),
+        ("cora", True, "random", (20, 20, 160)),
         ("citeseer", True, "paper", (30, 30, 100)),
         ("citeseer", True, "released-code", (20, 160, 20)),
         ("computer", False, "paper", (20, 20, 160)),
@@ -76,6 +77,14 @@ def test_test_labels_change_the_accuracy_and_nothing_else() -> None:
         spoiled = evaluate(embedding(), replace(graph, labels=labels), quick(protocol))
         assert honest.valid_accuracies == spoiled.valid_accuracies
         assert np.mean(honest.accuracies) > np.mean(spoiled.accuracies) + 0.3
+
+
+def test_random_splits_are_those_of_a_graph_without_public_ones() -> None:
+    public, none = named("cora", PUBLIC), named("cora")
+    scores = evaluate(embedding(), public, quick("random"))
+    assert scores.splits == "10 random, 10 % / 10 % / 80 %"
+    assert scores.accuracies == evaluate(embedding(), none, quick("paper-lbfgs")).accuracies
+    assert scores.accuracies != evaluate(embedding(), public, quick("paper-lbfgs")).accuracies
 
 
 def test_without_labels_there_is_nothing_to_score() -> None:

@@ -32,7 +32,8 @@ def register(app: App, config: Any) -> None:
         run
             Folder of the run.
         protocol
-            paper, paper-lbfgs (penalty chosen on validation nodes), or released-code (its splits too).
+            paper, paper-lbfgs (penalty chosen on validation nodes), quick, random (no public splits), or released-code
+            (its splits too); see `ssge ls protocols`.
         threads
             Threads of the processor.
         force

@@ -16,7 +16,7 @@ from ssge.graph import Graph, Split
 from ssge.records import Scores
 from ssge.registry import Registry, plain
 
-SplitKind: TypeAlias = Literal["paper", "released-code"]
+SplitKind: TypeAlias = Literal["paper", "random", "released-code"]
 
 
 class Protocol(BaseModel):
@@ -25,8 +25,10 @@ class Protocol(BaseModel):
     Attributes
     ----------
     splits
-        ``paper``: the public splits where there are any, else ten random ones of 1:1:8. ``released-code``: public for
-        Cora and WikiCS, else ten random ones of train 10 %, validation 80 %, test 10 %, which is what it really does.
+        ``paper``: the public splits where there are any, else ten random ones of 1:1:8. ``random``: those ten on every
+        graph, which some papers have on the citation graphs too, with more labels than the public ones.
+        ``released-code``: public for Cora and WikiCS, else ten random ones of train 10 %, validation 80 %, test 10 %,
+        which is what it really does.
     probe
         ``lbfgs`` or ``adam``.
     repeats
@@ -64,6 +66,12 @@ for _protocol in (
         splits="paper",
         probe="lbfgs",
         cluster_seeds=3,
+    ),
+    Protocol(
+        name="random",
+        description="as paper-lbfgs, on ten random splits even where there are public ones, as in the paper of RGRL",
+        splits="random",
+        probe="lbfgs",
     ),
     Protocol(
         name="released-code",
@@ -170,10 +178,8 @@ def _splits(graph: Graph, kind: SplitKind, repeats: int) -> tuple[Sequence[Split
         if public and plain(graph.name) in _RELEASED_PUBLIC:
             return (public if len(public) > 1 else public * repeats), "public"
         return _usable(released_code_splits(graph.num_nodes, 200), graph), "10 random, 10 % / 80 % / 10 %"
-    if len(public) > 1:
-        return public, f"{len(public)} public"
-    if public:
-        return public * repeats, "public"
+    if public and kind == "paper":
+        return (public, f"{len(public)} public") if len(public) > 1 else (public * repeats, "public")
     return _usable(random_splits(graph.num_nodes, 200), graph), "10 random, 10 % / 10 % / 80 %"
 
 
