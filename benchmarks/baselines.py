@@ -40,6 +40,8 @@ IN_TIME = {"ssge"}
 """Methods whose published schedules are short: a ``-fast`` recipe of theirs is another thing, not a way out."""
 PROTOCOLS = ("paper-lbfgs", "paper")
 """Runs are scored by both, in this order: the second one's summary holds the scores of both."""
+RANDOM, AT_RANDOM = "random", {"afgrl", "rgrl"}
+"""A further protocol for methods whose own papers split at random even where there are public splits."""
 HEADINGS = (
     "", "family", "accuracy %", "accuracy %, penalty chosen", "NMI %", "ARI %", "parameters", "train s", "peak MB",
     "published accuracy %", "recipe",
@@ -72,8 +74,9 @@ def measure(recipe: str, seeds: int, force: bool) -> Summary | str:
     """Run a recipe in a process of its own; return its summary, or why there is none."""
     command = [sys.executable, "-m", "ssge", "run", recipe, "--seeds", str(seeds), "--quiet", "--json"]
     command += [] if recipe.startswith(f"{REFERENCE}/") else ["--skip-references"]  # the page has those of one method
-    for protocol in PROTOCOLS:
-        again = ["--force"] if force and protocol == PROTOCOLS[0] else []
+    protocols = (RANDOM, *PROTOCOLS) if recipe.partition("/")[0] in AT_RANDOM else PROTOCOLS
+    for protocol in protocols:
+        again = ["--force"] if force and protocol == protocols[0] else []
         words = [*command, "--protocol", protocol, *again]
         done = subprocess.run(words, check=False, capture_output=True, text=True, cwd=ROOT)
         if done.returncode:
@@ -177,12 +180,25 @@ def table(dataset: str, summaries: Sequence[Summary], failures: dict[str, str]) 
     own = [(row, summary) for summary in summaries for row in summary.rows() if row.name == title(summary)]
     lines = [line(row, summary, False) for row, summary in references] + [line(*pair, True) for pair in own]
     notes = [f"Not run, `{recipe}`: {reason}" for recipe, reason in sorted(failures.items())]
+    notes += at_random([summary for _, summary in own])
     notes += [SUPERVISED] if any(METHODS[summary.recipe.method].supervised for summary in summaries) else []
     notes += [CLUSTERING] if any(row.accuracy is None for row, _ in references) else []
     head = ["| " + " | ".join(HEADINGS) + " |", "| --- | --- |" + " ---: |" * 8 + " --- |"]
     basis = sorted({basis_of(summary) for summary in summaries})
     parts = ["\n".join(basis), "\n".join([*head, *lines]) if lines else "", *notes]
     return "\n\n".join([f"## {dataset}", *(part for part in parts if part)])
+
+
+def at_random(summaries: Sequence[Summary]) -> list[str]:
+    """Return what methods whose papers split at random reach so, in one sentence, if the others have public splits."""
+    found = []
+    for summary in summaries:
+        records = [record for record in summary.records if record.method == title(summary)]
+        if all(RANDOM in r.scores and r.scores[RANDOM].splits != r.scores[PROTOCOLS[1]].splits for r in records):
+            (row,) = rows(records, RANDOM)
+            assert row.accuracy is not None
+            found.append(f"{row.name} {spread(row.accuracy, row.encoder_deviation, row.seeds)}")
+    return [f"On ten random splits (protocol `{RANDOM}`), as in their own papers: {', '.join(found)}."] if found else []
 
 
 def title(summary: Summary) -> str:

@@ -112,6 +112,16 @@ def test_both_probes_are_shown_where_both_were_run(baselines: Any) -> None:
     assert cells(page, "GAE")[2:4] == ["72.00 ± 2.83", "80.00 ± 0.00"]
 
 
+def test_random_splits_are_told_where_the_others_are_public(baselines: Any) -> None:
+    made, sentence = summary("rgrl", [0.7, 0.74]), "as in their own papers: RGRL 80.00 ± 0.00."
+    assert sentence not in baselines.page([made], {})
+    for splits, told in (("10 random", True), ("public", False)):
+        for run in made.records:
+            other = run.scores["paper"].model_copy(update={"accuracies": [0.8], "splits": splits})
+            run.scores["random"] = other
+        assert (sentence in baselines.page([made], {})) is told
+
+
 def test_supervised_methods_come_with_a_note(baselines: Any) -> None:
     plain = [summary("ssge", [0.8]), summary("gae", [0.7])]
     assert baselines.SUPERVISED not in baselines.page(plain, {})
