@@ -82,6 +82,21 @@ def test_initial_weights_come_from_the_generator(kind: str) -> None:
         assert torch.equal(a, b)
 
 
+@pytest.mark.parametrize(
+    ("kind", "norm", "bound"),
+    [
+        ("gcn", None, (6 / 500) ** 0.5),
+        ("gcn", 0.1, (6 / 500) ** 0.5),
+        ("mlp", None, (6 / 500) ** 0.5),
+        ("mlp", 0.1, 0.05),
+    ],
+)
+def test_bound_of_initial_weights(kind: str, norm: float | None, bound: float) -> None:
+    weight = ENCODERS[kind]((400, 100), "elu", generator(), norm=norm).affine[0].weight.detach()
+    assert 0.99 * bound < weight.abs().max() <= bound
+    assert abs(weight.mean()) < 0.02 * bound
+
+
 @pytest.mark.parametrize("kind", ["gcn", "mlp"])
 @pytest.mark.parametrize("activation", ["elu", "relu", "none"])
 @pytest.mark.parametrize("widths", [(12, 5), (12, 8, 8), (12, 8, 5), (12, 5, 8, 8), (12, 8, 5, 5)])

@@ -113,13 +113,21 @@ Drop: TypeAlias = Callable[[Tensor], Tensor]
 
 
 class Affine(nn.Module):
-    """The parameters of one layer: W (in x out, Xavier-uniform) and a bias (zero) unless told otherwise."""
+    """The parameters of one layer: W (in x out, uniform) and a bias (zero) unless told otherwise.
 
-    def __init__(self, inputs: int, outputs: int, bias: bool, generator: torch.Generator) -> None:
+    Initial weights lie within +-sqrt(6 / (in + out)) (Xavier), or, if ``by_inputs``, within +-1 / sqrt(in).
+    """
+
+    def __init__(
+        self, inputs: int, outputs: int, bias: bool, generator: torch.Generator, by_inputs: bool = False
+    ) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(inputs, outputs))
         self.bias = nn.Parameter(torch.zeros(outputs)) if bias else None
-        nn.init.xavier_uniform_(self.weight, generator=generator)
+        if by_inputs:
+            nn.init.uniform_(self.weight, -(inputs**-0.5), inputs**-0.5, generator=generator)
+        else:
+            nn.init.xavier_uniform_(self.weight, generator=generator)
 
     def shifted(self, product: Tensor) -> Tensor:
         """Add the bias, if there is one, in place."""
@@ -161,9 +169,10 @@ class _Encoder(nn.Module, ABC):
         super().__init__()
         last = len(widths) - 2
         active = widths[1:] if output_activation else widths[1:-1]
+        biased = [self._biased(norm) if layer < last or output_activation else output_bias for layer in range(last + 1)]
         self.layers = nn.ModuleList(
-            Affine(inputs, outputs, self._biased(norm) if layer < last or output_activation else output_bias, generator)
-            for layer, (inputs, outputs) in enumerate(pairwise(widths))
+            Affine(inputs, outputs, bias, generator, self._by_inputs(norm))
+            for (inputs, outputs), bias in zip(pairwise(widths), biased, strict=True)
         )
         self.activations = nn.ModuleList(ACTIVATIONS[activation]() for _ in active)
         self.norms = nn.ModuleList(BatchNorm(width, norm) for width in active if norm is not None)
@@ -171,6 +180,10 @@ class _Encoder(nn.Module, ABC):
     def _biased(self, norm: float | None) -> bool:
         """Say whether a layer before an activation has a bias: not if a batch normalisation cancels it."""
         return norm is None
+
+    def _by_inputs(self, norm: float | None) -> bool:
+        """Say whether the bound of initial weights follows from a layer's inputs alone."""
+        return False
 
     def _finished(self, index: int, product: Tensor) -> Tensor:
         """Make a layer's output of its product: bias, normalisation, activation; in place where that can be."""
@@ -262,6 +275,13 @@ class MLP(_Encoder):
     def _biased(self, norm: float | None) -> bool:
         """Say yes, as the released code of SSGE does, though the normalisation cancels it."""
         return True
+
+    def _by_inputs(self, norm: float | None) -> bool:
+        """Say yes under a normalisation, as `torch.nn.Linear` begins and with it the released code of SSGE.
+
+        The normalised output is blind to the size of the weights, but smaller ones turn faster under Adam's steps.
+        """
+        return norm is not None
 
     @property
     def hops(self) -> int:
