@@ -113,7 +113,7 @@ def test_both_probes_are_shown_where_both_were_run(baselines: Any) -> None:
 
 
 def test_random_splits_are_told_where_the_others_are_public(baselines: Any) -> None:
-    made, sentence = summary("rgrl", [0.7, 0.74]), "as in their own papers: RGRL 80.00 ± 0.00."
+    made, sentence = summary("rgrl", [0.7, 0.74]), "as their own papers split: RGRL 80.00 ± 0.00."
     assert sentence not in baselines.page([made], {})
     for splits, told in (("10 random", True), ("public", False)):
         for run in made.records:
