@@ -75,6 +75,18 @@ def test_the_focus_is_on_each_node_once_in_even_parts(size: int, parts: int) -> 
     assert parts in (1, 60) or not all(map(torch.equal, found, other))
 
 
+def test_nodes_in_focus_alone_keep_their_features_and_the_edges_among_them() -> None:
+    clean = View.of(random_graph(n=60), dtype=torch.float64)
+    assert clean.alone() is clean
+    (half, _) = clean.focused(30, generator())
+    nodes, identity = half.focus, torch.eye(60, dtype=torch.float64)
+    assert nodes is not None
+    weight = torch.randn(half.features.shape[1], 3, generator=generator(), dtype=torch.float64)
+    torch.testing.assert_close(half.alone().features @ weight, (clean.features @ weight)[nodes])
+    among = (clean.adjacency @ identity)[nodes][:, nodes]
+    torch.testing.assert_close(half.alone().adjacency @ identity[:30, :30], among)
+
+
 @pytest.mark.parametrize("rate", [-0.1, 1.1, float("nan")])
 def test_rate_must_be_a_probability(rate: float) -> None:
     with pytest.raises(InputError, match="edge_drop must be a probability"):

@@ -61,6 +61,10 @@ class View(NamedTuple):
         part = View(self.features.part(needed), self.adjacency.part(needed))
         return part, torch.searchsorted(needed, nodes)
 
+    def alone(self) -> View:
+        """Return the nodes in focus and the edges among them, for an encoder that hears no others."""
+        return self if self.focus is None else self.around(self.focus, 0)[0]
+
     def focused(self, size: int, generator: torch.Generator) -> Iterator[View]:
         """Yield the view with a focus on each node once, on ``size`` random ones at a time or evenly a few less."""
         order = torch.randperm(self.num_nodes, generator=generator, device=self.features.device)

@@ -95,9 +95,12 @@ class SSGE(Method):
         return view._replace(adjacency=Adjacency(view.adjacency.pattern, self.config.normalisation))
 
     def batches(self, view: View, generator: torch.Generator) -> Iterable[View]:
-        """Yield the whole graph once, or with a focus on some of its nodes at a time."""
+        """Yield the whole graph once, or with a focus on some nodes at a time, or these alone if no other is heard."""
         size = self.config.batch_nodes
-        return (view,) if size is None else view.focused(size, generator)
+        if size is None:
+            return (view,)
+        focused = view.focused(size, generator)
+        return focused if self.encoder.hops else (part.alone() for part in focused)
 
     def forward(self, view: View, generator: torch.Generator) -> Losses:
         """Return alignment + lambda * uniformity of two augmented views, of the nodes in their focus."""
