@@ -198,7 +198,8 @@ def at_random(summaries: Sequence[Summary]) -> list[str]:
             (row,) = rows(records, RANDOM)
             assert row.accuracy is not None
             found.append(f"{row.name} {spread(row.accuracy, row.encoder_deviation, row.seeds)}")
-    return [f"On ten random splits (protocol `{RANDOM}`), as their own papers split: {', '.join(found)}."] if found else []
+    sentence = f"On ten random splits (protocol `{RANDOM}`), as their own papers split: {', '.join(found)}."
+    return [sentence] if found else []
 
 
 def title(summary: Summary) -> str:
