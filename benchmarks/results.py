@@ -1,4 +1,4 @@
-"""Run the recipes of the paper on the benchmark graphs at hand and renew the tables of the README from their records.
+"""Run the recipes of SSGE on the benchmark graphs at hand and renew the tables of the README from their records.
 
 The records go to ``results/<recipe>.json`` and are committed, so that every figure can be traced; finished seeds in
 ``runs/`` are not run again. With ``--tables`` nothing is run: the tables are made from the committed records.
@@ -21,6 +21,7 @@ BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
 RUNS = (
     ("paper", "cora"),
     ("paper", "citeseer"),
+    ("paper", "citeseer-clusters"),
     ("paper", "pubmed"),
     ("paper", "computer"),
     ("paper", "coauthor_cs"),
@@ -31,21 +32,21 @@ RUNS = (
 )
 
 
-def measure(protocol: str, dataset: str, seeds: int) -> None:
-    recipe = f"ssge/{dataset}"
+def measure(protocol: str, name: str, seeds: int) -> None:
+    recipe = f"ssge/{name}"
     command = [sys.executable, "-m", "ssge", "run", recipe, "--seeds", str(seeds), "--protocol", protocol, "--json"]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    Summary.model_validate_json(done.stdout).write(RESULTS / protocol / f"{dataset}.json")
+    Summary.model_validate_json(done.stdout).write(RESULTS / protocol / f"{name}.json")
 
 
 def table(summary: Summary) -> str:
-    """Return one dataset's table in Markdown, headed by protocol, splits, seeds and machine."""
+    """Return one recipe's table in Markdown, headed by protocol, splits, seeds and machine."""
     record = summary.records[-1]
     scores = record.scores[summary.protocol.name]
     seeds = sum(r.method == record.method for r in summary.records)
     published = summary.recipe.published
     lines = [
-        f"**{summary.recipe.dataset}**: protocol `{summary.protocol.name}` ({scores.splits}), "
+        f"**{summary.recipe.name.split('/')[-1]}**: protocol `{summary.protocol.name}` ({scores.splits}), "
         f"encoder seeds 0-{seeds - 1}, {record.threads} threads, {record.machine['cores']} cores of "
         f"{record.machine['processor']}, torch {record.machine['torch']}\n",
         "| " + " | ".join(HEADINGS) + " |",
@@ -62,8 +63,8 @@ def table(summary: Summary) -> str:
 def tables() -> str:
     """Return all tables, made from the committed records."""
     parts = []
-    for protocol, dataset in RUNS:
-        path = RESULTS / protocol / f"{dataset}.json"
+    for protocol, name in RUNS:
+        path = RESULTS / protocol / f"{name}.json"
         if path.exists():
             parts.append(table(Summary.read(path)))
     return "\n".join(parts)

@@ -74,9 +74,12 @@ def test_the_page_on_clustering_is_that_of_the_record() -> None:
     sys.path.insert(0, str(ROOT / "benchmarks"))
     try:
         import bias
+        import clusters
     finally:
         sys.path.pop(0)
-    assert bias.table(json.loads(bias.RECORD.read_text())) in (ROOT / "docs" / "clustering.md").read_text()
+    page = (ROOT / "docs" / "clustering.md").read_text()
+    assert bias.table(json.loads(bias.RECORD.read_text())) in page
+    assert clusters.BEGIN + clusters.tables(json.loads(clusters.RECORD.read_text())) + clusters.END in page
 
 
 def test_tables_of_the_fast_recipes_are_those_of_the_record() -> None:
