@@ -117,7 +117,7 @@ def read_summaries() -> list[Summary]:
     """Return all summaries that are there, by family, then by title; SSGE's own table stands in where none is here."""
     found = [Summary.read(path) for path in RESULTS.glob("*-*.json")]
     own = {summary.recipe.dataset for summary in found if summary.recipe.method == REFERENCE}
-    found += [Summary.read(path) for path in TABLES.glob("*.json") if path.stem not in own]
+    found += [Summary.read(path) for name in GRAPHS if name not in own and (path := TABLES / f"{name}.json").exists()]
 
     def place(summary: Summary) -> tuple[int, bool, str]:
         cls = METHODS[summary.recipe.method]
