@@ -48,7 +48,7 @@ HEADINGS = (
 )  # fmt: skip
 SUPERVISED = (
     "Supervised methods have seen the labels of the training nodes and are scored by their own class scores, each seed "
-    "on one split; GAT keeps the epoch that is best on validation nodes, as its authors do. Their NMI and ARI are "
+    "on one split; GAT keeps the epoch that validation nodes choose, by the rule of its authors. Their NMI and ARI are "
     "those of k-means on class scores, not of an unsupervised clustering."
 )
 CLUSTERING = "Spectral clustering gives clusters alone, so it has no accuracy."

@@ -245,7 +245,7 @@ def test_a_trial_tells_the_first_epoch_from_the_others(monkeypatch: pytest.Monke
             lines.append({"epoch": epoch, "seconds": end})
             if observers[0](lines[-1]):
                 break
-        return Trained(lines, False, 0.0)
+        return Trained(lines, False, 0.0, {})
 
     monkeypatch.setattr(trainer, "train", train)
     config = resolve_config("ssge", {"widths": (4,)})

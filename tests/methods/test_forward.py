@@ -21,6 +21,7 @@ from ssge.objectives.prediction import cosine_regression, paired_cosine_regressi
 from ssge.objectives.reconstruction import gaussian_kl, sampled_reconstruction
 from ssge.objectives.relation import anchored_relation, local_relation
 from ssge.objectives.skipgram import hierarchical_softmax, huffman, negative_sampling
+from ssge.ops.adjacency import Adjacency
 from ssge.ops.dropout import dropout
 from ssge.ops.positives import k_means, nearest_targets, positive_pairs
 from ssge.ops.sampling import Pairs, sample_non_edges
@@ -235,3 +236,15 @@ def test_the_learning_rate_rises_from_nothing_and_falls_along_a_cosine(name: str
     train(method, GRAPH, observers=[lambda line: line["epoch"] == 1])  # at a rate of 0, which lets nothing move
     after = method.optimiser().param_groups[0]["params"]
     assert all(torch.equal(old, new) for old, new in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("ssge", "out-in"), ("cca_ssg", "out-in"), ("g_bt", "in"), ("bgrl", "in"), ("rgrl", "in")],
+)
+def test_views_are_normalised_as_the_library_of_the_released_code_does(name: str, expected: str) -> None:
+    view = built(name, widths=(10, 6)).prepare(GRAPH)
+    dropped = DropEdges(0.5)(view, generator())
+    matrix, own = dropped.adjacency.matrix, Adjacency(view.adjacency.pattern, expected, dropped.adjacency.kept).matrix
+    identity = torch.eye(GRAPH.num_nodes, dtype=torch.float64)
+    torch.testing.assert_close(matrix @ identity, own @ identity)

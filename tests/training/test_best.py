@@ -13,7 +13,7 @@ import torch
 from graphs import random_graph
 from ssge.errors import InputError
 from ssge.methods import METHODS, Method
-from ssge.training.best import Best, best_of
+from ssge.training.best import Best
 from ssge.training.checkpoint import Checkpoint, build
 from ssge.training.trainer import Trained, train
 
@@ -65,14 +65,27 @@ def test_these_trainings_tell_the_best_epoch_from_the_last_and_from_the_first_of
     assert 1 < first["epoch"] < trained.kept["epoch"] < EPOCHS
 
 
+def chosen(keep: str, *figures: tuple[float, float]) -> float:
+    """Return which of some epochs, given by accuracy and loss, is kept."""
+    best = Best(build("gcn", {"keep": keep}, METHODS["gcn"].sizes(GRAPH)), GRAPH, VALIDATION)
+    lines = [{"epoch": e, "valid_accuracy": accuracy, "valid_loss": loss} for e, (accuracy, loss) in enumerate(figures)]
+    best.go_on(lines, {})  # type: ignore[arg-type]
+    return best.line["epoch"]
+
+
 def test_order_is_accuracy_then_loss_then_the_first() -> None:
-    lines = [
-        {"epoch": float(number), "valid_accuracy": accuracy, "valid_loss": loss}
-        for number, (accuracy, loss) in enumerate([(0.5, 0.1), (0.7, 0.9), (0.7, 0.8), (0.7, 0.8), (0.6, 0.2)])
-    ]
-    assert best_of(lines)["epoch"] == 2
-    assert best_of(lines[:2])["epoch"] == 1
-    assert best_of(lines[3:])["epoch"] == 3
+    figures = [(0.5, 0.1), (0.7, 0.9), (0.7, 0.8), (0.7, 0.8), (0.6, 0.2)]
+    assert chosen("best", *figures) == 2
+    assert chosen("best", *figures[:2]) == 1
+    assert chosen("best", *figures[3:]) == 0
+
+
+def test_both_is_the_last_epoch_that_no_earlier_one_beats_in_either() -> None:
+    figures = [(0.5, 0.9), (0.6, 0.8), (0.6, 0.8), (0.8, 0.9), (0.7, 0.5), (0.7, 0.4)]
+    assert chosen("both", *figures) == 2
+    assert chosen("both", *figures, (0.8, 0.45)) == 2  # a record in one of them, short of the other's
+    assert chosen("both", *figures, (0.8, 0.4)) == 6
+    assert chosen("both", *figures[:1]) == 0
 
 
 def test_of_equal_epochs_the_first_is_kept() -> None:
@@ -94,8 +107,10 @@ def test_looking_changes_no_step(name: str, settings: dict[str, Any]) -> None:
     assert all(set(b) - set(a) == {"valid_accuracy", "valid_loss"} for a, b in zip(last, best, strict=True))
 
 
+@pytest.mark.parametrize("keep", ["best", "both"])
 @every_network
-def test_resumed_training_keeps_the_same(name: str, settings: dict[str, Any], tmp_path: Path) -> None:
+def test_resumed_training_keeps_the_same(name: str, settings: dict[str, Any], keep: str, tmp_path: Path) -> None:
+    settings = settings | {"keep": keep}
     whole, trained = learn(name, settings)
     chosen = int(trained.kept["epoch"])
     for stop in {1, chosen - 1, chosen, chosen + 1, EPOCHS - 1} - {0, EPOCHS, EPOCHS + 1}:

@@ -93,7 +93,7 @@ labels of training nodes{}: a test on these nodes would not be an honest one."""
 
 def _chosen(record: RunRecord) -> bool:
     """Say whether labels of validation nodes chose the epoch whose weights are kept."""
-    return bool(record.config.get("keep") == "best")
+    return bool(record.config.get("keep", "last") != "last")
 
 
 def _epochs(record: RunRecord) -> str:

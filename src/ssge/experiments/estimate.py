@@ -155,7 +155,7 @@ def _encoding(graph: Graph, widths: tuple[int, ...], config: Any, dtype: Precisi
     saved += sum(width * (2 if above >= width or not gcn else 1) for width, above in pairwise(widths))
     saved += 0 if factored else output
     parameters = sum(a * b for a, b in pairwise((p, *widths)))
-    copies = 5 if getattr(config, "keep", "last") == "best" else 4
+    copies = 4 if getattr(config, "keep", "last") == "last" else 5
     heard = _heard(graph, config, len(widths) if gcn else 0)
     layers = heard * (2 * saved + max(2 * output, hidden))
     if heard < n:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from ssge.errors import InputError
 from ssge.graph import Graph, GraphInfo
 from ssge.objectives import Losses
+from ssge.ops.adjacency import Normalisation
 from ssge.registry import Registry
 from ssge.views import View
 
@@ -59,6 +60,8 @@ class Method(nn.Module, ABC):
         Whether it learns from the labels of training nodes; it is then scored by its own class scores.
     inductive
         Whether a trained model embeds other graphs than the one it was trained on.
+    normalisation
+        Degrees by which views are normalised, `ssge.ops.adjacency.Adjacency`: as the library of the released code does.
     """
 
     name: ClassVar[str]
@@ -69,6 +72,7 @@ class Method(nn.Module, ABC):
     modes: ClassVar[tuple[str, ...]] = ("full",)
     supervised: ClassVar[bool] = False
     inductive: ClassVar[bool] = True
+    normalisation: Normalisation = "out-in"
     Config: ClassVar[type[MethodConfig]]
 
     encoder: nn.Module
@@ -138,7 +142,7 @@ class Method(nn.Module, ABC):
             raise InputError(
                 f"{graph.name} has {graph.num_features} features, the model was built for {self.info.num_features}."
             )
-        return View.of(graph, device=self.weight.device, dtype=self.weight.dtype)
+        return View.of(graph, self.normalisation, self.weight.device, self.weight.dtype)
 
     def optimiser(self) -> torch.optim.Optimizer:
         """Return the optimiser of what is trained; its rates are multiplied by `pace`."""

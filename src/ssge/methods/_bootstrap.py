@@ -38,14 +38,17 @@ class BootstrapConfig(MethodConfig):
 class Bootstrap(Method):
     """An online encoder with a predictor, and a target encoder that is its moving average and gets no gradient.
 
-    The encoder is a GCN with batch normalisation and PReLU after every layer, the last one too. A training step runs
-    in training mode always, as the trainer sees to, unless ``released_bn`` asks for what happened in released code.
+    The encoder is a GCN with batch normalisation and PReLU after every layer, the last one too. Degrees are those of
+    the receiving node on both ends of an edge, because the released codes are made with PyTorch Geometric. A training
+    step runs in training mode always, as the trainer sees to, unless ``released_bn`` asks for what happened in
+    released code.
     """
 
     fresh_target: ClassVar[bool] = False
     """Whether the target begins with weights of its own instead of a copy of the online ones."""
     normed_predictor: ClassVar[bool] = False
     """Whether the predictor's hidden layer has batch normalisation."""
+    normalisation = "in"
 
     config: BootstrapConfig
     encoder: GCN

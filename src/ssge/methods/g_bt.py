@@ -57,6 +57,7 @@ class GBT(Method):
     reference: ClassVar[str] = (
         "Bielak et al., Graph Barlow Twins: A self-supervised representation learning framework for graphs, 2022"
     )
+    normalisation = "in"
     Config: ClassVar[type[MethodConfig]] = GBTConfig
 
     config: GBTConfig

@@ -10,12 +10,12 @@ import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from ssge.graph import Graph, GraphInfo
+from ssge.graph import GraphInfo
 from ssge.methods._base import METHODS, Method, MethodConfig
 from ssge.nn.encoders import ENCODERS, GCN, MLP
 from ssge.objectives import Losses
 from ssge.objectives.gaussian import EIGENVALUE_FLOOR, gaussian
-from ssge.ops.adjacency import Adjacency
+from ssge.ops.adjacency import Normalisation
 from ssge.views import Compose, DropEdges, MaskFeatures, View
 
 
@@ -33,7 +33,7 @@ class SSGEConfig(MethodConfig):
     encoder: Literal["gcn", "mlp"] = Field("gcn", description="gcn, or mlp: features alone, with batch normalisation.")
     activation: Literal["elu", "relu", "none"] = Field("elu", description="Activation between layers.")
     output_bias: bool = Field(False, description="A bias in the last layer, which drifts at random; as released.")
-    normalisation: Literal["out-in", "in"] = Field("out-in", description="Degrees in the GCN normalisation.")
+    normalisation: Normalisation = Field("out-in", description="Degrees in the GCN normalisation.")
     eigenvalue_floor: float = Field(EIGENVALUE_FLOOR, gt=0, description="Where the root of an eigenvalue is cut off.")
     floor_mode: Literal["tangent", "clamp"] = Field(
         "tangent", description="Below the floor: follow the tangent, or clamp (released code: clamp, floor 1e-8)."
@@ -68,6 +68,7 @@ class SSGE(Method):
 
     def __init__(self, config: SSGEConfig, info: GraphInfo, generator: torch.Generator) -> None:
         super().__init__(config, info)
+        self.normalisation = config.normalisation
         widths = (info.num_features, *config.widths)
         self.encoder = ENCODERS[config.encoder](widths, config.activation, generator, config.output_bias)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
@@ -88,11 +89,6 @@ class SSGE(Method):
         weight = min(max(140 * degree**0.5 / info.num_features, 0.03), 3.0)
         epochs = min(20 + int(2 * degree), 100)
         return {"widths": (width, width), "uniformity_weight": round(weight, 3), "epochs": epochs}
-
-    def prepare(self, graph: Graph) -> View:
-        """Bring a graph to the method's device, normalised by the configured convention."""
-        view = super().prepare(graph)
-        return view._replace(adjacency=Adjacency(view.adjacency.pattern, self.config.normalisation))
 
     def batches(self, view: View, generator: torch.Generator) -> Iterable[View]:
         """Yield the whole graph once, or with a focus on some nodes at a time, or these alone if no other is heard."""

@@ -39,7 +39,8 @@ class Attention(nn.Module):
     average
         Average the heads instead of laying them side by side.
     generator
-        Draws the initial weights: Xavier-uniform, the vectors a as those of a layer from d columns to one.
+        Draws the initial weights: Xavier-uniform for each head by itself, as the released code of GAT has it; the
+        vectors a as those of a layer from d columns to one.
     drop_products
         Whether inputs are dropped again after the product with W, where they are summed but not in the attention.
     """
@@ -59,10 +60,9 @@ class Attention(nn.Module):
         self.source = nn.Parameter(torch.empty(heads, width))
         self.target = nn.Parameter(torch.empty(heads, width))
         self.bias = nn.Parameter(torch.zeros(width if average else heads * width))
-        nn.init.xavier_uniform_(self.weight, generator=generator)
-        bound = (6 / (width + 1)) ** 0.5
-        for vector in (self.source, self.target):
-            nn.init.uniform_(vector, -bound, bound, generator=generator)
+        for tensor, ends in ((self.weight, inputs + width), (self.source, width + 1), (self.target, width + 1)):
+            bound = (6 / ends) ** 0.5
+            nn.init.uniform_(tensor, -bound, bound, generator=generator)
 
     def halves(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """Return what each node adds to a score as source and as target, n x K each, from n x (K d)."""

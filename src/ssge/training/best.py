@@ -1,7 +1,8 @@
-"""The epoch that is best on validation nodes."""
+"""The epoch that validation nodes choose."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,19 +17,15 @@ from ssge.methods import Method
 from ssge.views import View
 
 
-def best_of(history: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Return the line of the best epoch: highest accuracy on validation nodes, then lowest loss on them, then first."""
-    return max(history, key=_rank)
-
-
-def _rank(line: dict[str, float]) -> tuple[float, float]:
-    return line["valid_accuracy"], -line["valid_loss"]
-
-
 class Best:
-    """The weights of the best epoch so far, which `best_of` defines.
+    """The weights of the best epoch so far.
 
-    It alone sees labels of validation nodes: they choose among weights, and no gradient comes from them.
+    It alone sees labels of validation nodes: they choose among weights, and no gradient comes from them. By the setting
+    ``keep`` of the method the best is
+
+    - ``best``: the epoch of highest accuracy on them, of equal ones that of lowest cross entropy, of equal ones the
+      first;
+    - ``both``: the last epoch whose accuracy was no lower and whose cross entropy no higher than in any before it.
 
     Parameters
     ----------
@@ -45,6 +42,8 @@ class Best:
         One class a node of the graph, -1 for all but validation nodes.
     weights
         The state of the method after the best epoch; empty before the first.
+    line
+        The best epoch's line of history; empty before the first.
     """
 
     def __init__(self, method: Method, graph: Graph, nodes: NDArray[np.int64]) -> None:
@@ -55,7 +54,8 @@ class Best:
         self.weights: dict[str, Tensor] = {}
         self._nodes = torch.from_numpy(np.unique(nodes)).to(method.weight.device)
         self._classes = torch.from_numpy(labels).to(method.weight.device)[self._nodes]
-        self._line: dict[str, float] | None = None
+        self.line: dict[str, float] = {}
+        self._records = -math.inf, math.inf
 
     @classmethod
     def of(cls, method: Method, graph: Graph, nodes: NDArray[np.int64] | None) -> Best | None:
@@ -79,13 +79,27 @@ class Best:
         right = int((scores.argmax(1) == self._classes).sum())
         line["valid_accuracy"] = right / len(self._nodes)
         line["valid_loss"] = float(functional.cross_entropy(scores, self._classes))
-        if self._line is None or _rank(line) > _rank(self._line):
-            self._line = line
+        if self._takes(line):
             self.weights = {name: tensor.clone() for name, tensor in self.method.state_dict().items()}
 
     def go_on(self, history: Sequence[dict[str, float]], weights: dict[str, Tensor]) -> None:
         """Take over what was found before an interruption."""
-        self._line, self.weights = best_of(history), weights
+        for line in history:
+            self._takes(line)
+        self.weights = weights
+
+    def _takes(self, line: dict[str, float]) -> bool:
+        """Say whether an epoch is the best so far, and note it if it is."""
+        accuracy, loss = line["valid_accuracy"], line["valid_loss"]
+        highest, lowest = self._records
+        self._records = max(accuracy, highest), min(loss, lowest)
+        if self.method.config.keep == "both":  # type: ignore[attr-defined]
+            better = accuracy >= highest and loss <= lowest
+        else:
+            better = not self.line or (accuracy, -loss) > (self.line["valid_accuracy"], -self.line["valid_loss"])
+        if better:
+            self.line = line
+        return better
 
     def restore(self) -> None:
         """Give the method the weights of the best epoch, if there was any epoch."""

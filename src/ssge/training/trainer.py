@@ -15,7 +15,7 @@ from ssge.errors import InputError, TrainingError
 from ssge.graph import Graph
 from ssge.methods import Method
 from ssge.objectives import Losses
-from ssge.training.best import Best, best_of
+from ssge.training.best import Best
 from ssge.training.checkpoint import Checkpoint, describe_run
 from ssge.training.memory import kept_memory
 
@@ -27,18 +27,24 @@ Observer: TypeAlias = Callable[[Epoch], bool | None]
 
 
 class Trained(NamedTuple):
-    """What a training leaves beside the trained method."""
+    """What a training leaves beside the trained method.
+
+    Attributes
+    ----------
+    history
+        One line an epoch.
+    finished
+        Whether it ran to its last epoch.
+    seconds
+        That it took.
+    kept
+        The line of the epoch whose weights a finished training leaves: the last, or the best where `Best` looked.
+    """
 
     history: list[Epoch]
     finished: bool
     seconds: float
-
-    @property
-    def kept(self) -> Epoch:
-        """The line of the epoch whose weights a finished training leaves: the last, or the best where `Best` looked."""
-        if not self.history:
-            return {}
-        return best_of(self.history) if "valid_accuracy" in self.history[-1] else self.history[-1]
+    kept: Epoch
 
 
 def train(
@@ -122,7 +128,8 @@ def train(
             best.restore()
         del view  # so that calibration does not hold a second copy of the graph
         method.calibrate(graph)
-    return Trained(history, finished, before + time.perf_counter() - began)
+    kept = best.line if best is not None else history[-1] if history else {}
+    return Trained(history, finished, before + time.perf_counter() - began, kept)
 
 
 def step(method: Method, batch: Any, optimiser: torch.optim.Optimizer, generator: torch.Generator) -> Losses:
