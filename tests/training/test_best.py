@@ -80,12 +80,10 @@ def test_order_is_accuracy_then_loss_then_the_first() -> None:
     assert chosen("best", *figures[3:]) == 0
 
 
-def test_both_is_the_last_epoch_that_no_earlier_one_beats_in_either() -> None:
-    figures = [(0.5, 0.9), (0.6, 0.8), (0.6, 0.8), (0.8, 0.9), (0.7, 0.5), (0.7, 0.4)]
-    assert chosen("both", *figures) == 2
-    assert chosen("both", *figures, (0.8, 0.45)) == 2  # a record in one of them, short of the other's
-    assert chosen("both", *figures, (0.8, 0.4)) == 6
-    assert chosen("both", *figures[:1]) == 0
+def test_lowest_loss_is_kept_whatever_its_accuracy() -> None:
+    figures = [(0.8, 0.9), (0.5, 0.3), (0.9, 0.4), (0.6, 0.3)]
+    assert chosen("loss", *figures) == 1
+    assert chosen("best", *figures) == 2
 
 
 def test_of_equal_epochs_the_first_is_kept() -> None:
@@ -107,7 +105,7 @@ def test_looking_changes_no_step(name: str, settings: dict[str, Any]) -> None:
     assert all(set(b) - set(a) == {"valid_accuracy", "valid_loss"} for a, b in zip(last, best, strict=True))
 
 
-@pytest.mark.parametrize("keep", ["best", "both"])
+@pytest.mark.parametrize("keep", ["best", "loss"])
 @every_network
 def test_resumed_training_keeps_the_same(name: str, settings: dict[str, Any], keep: str, tmp_path: Path) -> None:
     settings = settings | {"keep": keep}

@@ -62,6 +62,8 @@ class Method(nn.Module, ABC):
         Whether a trained model embeds other graphs than the one it was trained on.
     normalisation
         Degrees by which views are normalised, `ssge.ops.adjacency.Adjacency`: as the library of the released code does.
+    offset
+        Added to every number of an embedding.
     """
 
     name: ClassVar[str]
@@ -73,6 +75,7 @@ class Method(nn.Module, ABC):
     supervised: ClassVar[bool] = False
     inductive: ClassVar[bool] = True
     normalisation: Normalisation = "out-in"
+    offset: float = 0.0
     Config: ClassVar[type[MethodConfig]]
 
     encoder: nn.Module
@@ -183,14 +186,15 @@ class Method(nn.Module, ABC):
 
         They are the encoder's output on the clean graph times one number, `scale`, fixed after training. The output
         itself can be tiny, which misleads whatever assumes unit scale (a classifier's default penalty, a
-        tolerance); one factor repairs that and changes no angle, ratio of distances or neighbour.
+        tolerance); one factor repairs that and changes no angle, ratio of distances or neighbour. `offset` is added,
+        which is 0 unless a method has a setting for it.
         """
         self.eval()
         view, chunk = self.prepare(graph), chunk or _chunk(graph)
         if nodes is None:
-            return self.encode(view, chunk) * self.scale
+            return self.encode(view, chunk) * self.scale + self.offset
         part, places = view.around(torch.from_numpy(nodes).to(self.weight.device), int(self.encoder.hops))  # type: ignore[arg-type]
-        return self.encode(part, chunk)[places] * self.scale
+        return self.encode(part, chunk)[places] * self.scale + self.offset
 
 
 def _chunk(graph: Graph) -> int:

@@ -22,10 +22,10 @@ class SupervisedConfig(MethodConfig):
     """Settings of all supervised methods; the defaults are those of GCN on citation graphs."""
 
     epochs: int = Field(200, ge=0, description="Passes over the graph; all of them, training never stops early.")
-    keep: Literal["last", "best", "both"] = Field(
+    keep: Literal["last", "best", "loss"] = Field(
         "last",
-        description="Weights that are kept: of the last epoch, of the one with the best accuracy on validation nodes, "
-        "or of the last that was the best so far in both accuracy and loss on them.",
+        description="Weights that are kept: of the last epoch, or of the one with the best accuracy or the lowest loss "
+        "on validation nodes.",
     )
     learning_rate: float = Field(0.01, gt=0, description="Adam's learning rate.")
     weight_decay: float = Field(5e-4, ge=0, description="L2 penalty added to the gradient, as Adam has it.")
@@ -43,7 +43,7 @@ class Supervised(Method):
     Its embedding is its class scores, n x k, before the softmax. Training always runs as many epochs as are set, and
     gradients come from labels of training nodes alone. With ``keep`` at ``last`` no other label plays a part: where a
     published code stops early, the number of epochs is chosen once, on validation nodes, and is part of the recipe. At
-    ``best`` and ``both`` validation nodes choose the epoch, by accuracy and cross entropy without dropout, as
+    ``best`` and ``loss`` validation nodes choose the epoch, by accuracy and cross entropy without dropout, as
     `ssge.training.best.Best` says.
 
     Subclasses build ``encoder`` with classes as its last width; its ``forward`` takes a view and what drops inputs.

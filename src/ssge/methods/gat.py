@@ -39,8 +39,8 @@ class GAT(Supervised):
 
     Differences from the released code: the inputs of a layer are dropped once for all heads, where each of its heads
     drops its own; it drops them again after the product with W, which the paper does not say and ``drop_products``
-    brings back; it trains until neither loss nor accuracy on validation nodes has reached its best for 100 epochs, here
-    there are as many epochs as are set; ``keep`` at ``both`` keeps the epoch that it does.
+    brings back; it trains until neither loss nor accuracy on validation nodes has reached its best for 100 epochs, and
+    keeps the last epoch that reached both, here there are as many epochs as are set, and ``keep`` names the rule.
     """
 
     name: ClassVar[str] = "gat"

@@ -33,6 +33,12 @@ class SSGEConfig(MethodConfig):
     encoder: Literal["gcn", "mlp"] = Field("gcn", description="gcn, or mlp: features alone, with batch normalisation.")
     activation: Literal["elu", "relu", "none"] = Field("elu", description="Activation between layers.")
     output_bias: bool = Field(False, description="A bias in the last layer, which drifts at random; as released.")
+    offset: float = Field(
+        0.0,
+        ge=0,
+        description="Added to every number of an embedding, whose root mean square is 1 before; the objective is blind "
+        "to it, and clusters of rows of unit norm then heed how long a row was.",
+    )
     normalisation: Normalisation = Field("out-in", description="Degrees in the GCN normalisation.")
     eigenvalue_floor: float = Field(EIGENVALUE_FLOOR, gt=0, description="Where the root of an eigenvalue is cut off.")
     floor_mode: Literal["tangent", "clamp"] = Field(
@@ -68,7 +74,7 @@ class SSGE(Method):
 
     def __init__(self, config: SSGEConfig, info: GraphInfo, generator: torch.Generator) -> None:
         super().__init__(config, info)
-        self.normalisation = config.normalisation
+        self.normalisation, self.offset = config.normalisation, config.offset
         widths = (info.num_features, *config.widths)
         self.encoder = ENCODERS[config.encoder](widths, config.activation, generator, config.output_bias)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))

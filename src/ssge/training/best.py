@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,7 +24,7 @@ class Best:
 
     - ``best``: the epoch of highest accuracy on them, of equal ones that of lowest cross entropy, of equal ones the
       first;
-    - ``both``: the last epoch whose accuracy was no lower and whose cross entropy no higher than in any before it.
+    - ``loss``: the epoch of lowest cross entropy, of equal ones the first.
 
     Parameters
     ----------
@@ -55,7 +54,6 @@ class Best:
         self._nodes = torch.from_numpy(np.unique(nodes)).to(method.weight.device)
         self._classes = torch.from_numpy(labels).to(method.weight.device)[self._nodes]
         self.line: dict[str, float] = {}
-        self._records = -math.inf, math.inf
 
     @classmethod
     def of(cls, method: Method, graph: Graph, nodes: NDArray[np.int64] | None) -> Best | None:
@@ -90,16 +88,14 @@ class Best:
 
     def _takes(self, line: dict[str, float]) -> bool:
         """Say whether an epoch is the best so far, and note it if it is."""
-        accuracy, loss = line["valid_accuracy"], line["valid_loss"]
-        highest, lowest = self._records
-        self._records = max(accuracy, highest), min(loss, lowest)
-        if self.method.config.keep == "both":  # type: ignore[attr-defined]
-            better = accuracy >= highest and loss <= lowest
-        else:
-            better = not self.line or (accuracy, -loss) > (self.line["valid_accuracy"], -self.line["valid_loss"])
+        better = not self.line or self._rank(line) > self._rank(self.line)
         if better:
             self.line = line
         return better
+
+    def _rank(self, line: dict[str, float]) -> tuple[float, ...]:
+        by_loss = self.method.config.keep == "loss"  # type: ignore[attr-defined]
+        return (-line["valid_loss"],) if by_loss else (line["valid_accuracy"], -line["valid_loss"])
 
     def restore(self) -> None:
         """Give the method the weights of the best epoch, if there was any epoch."""
