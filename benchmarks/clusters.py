@@ -35,13 +35,21 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {},
         {"uniformity_weight": 0.025},
         {"epochs": 40},
+        {"offset": 1.0},
+        {"offset": 2.0},
+        {"offset": 3.0},
         {"normalisation": "in"},
+        {"normalisation": "in", "offset": 2.0},
         {"normalisation": "in", "uniformity_weight": 0.02, "epochs": 40},
-        {**_SLOW, "uniformity_weight": 0.03, "weight_decay": 0.05},
         {**_SLOW, "uniformity_weight": 0.03, "weight_decay": 0.15},
         {**_SLOW, "uniformity_weight": 0.035, "weight_decay": 0.15},
+        {**_SLOW, "uniformity_weight": 0.035, "weight_decay": 0.15, "offset": 1.0},
+        {**_SLOW, "uniformity_weight": 0.035, "weight_decay": 0.15, "offset": 2.0},
         {**_SLOW, "uniformity_weight": 0.04, "weight_decay": 0.05},
-        {**_SLOW, "uniformity_weight": 0.04, "weight_decay": 0.2},
+        {**_SLOW, "uniformity_weight": 0.04, "weight_decay": 0.05, "offset": 1.0},
+        {**_SLOW, "uniformity_weight": 0.04, "weight_decay": 0.05, "offset": 2.0},
+        {**_SLOW, "uniformity_weight": 0.05, "weight_decay": 0.1, "offset": 2.0},
+        {**_SLOW, "epochs": 80, "offset": 2.0},
     ],
     "pubmed": [
         {"epochs": 0},
@@ -51,7 +59,9 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {},
         {"epochs": 10, "normalisation": "in"},
         {"epochs": 40, "normalisation": "in"},
+        {"offset": 2.0},
     ],
+    "cora": [{}, {"offset": 1.0}, {"offset": 2.0}],
 }
 
 

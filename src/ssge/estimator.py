@@ -57,7 +57,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         graph.
     learning_rate, weight_decay
         Of Adam.
-    activation, normalisation, eigenvalue_floor, floor_mode
+    activation, offset, normalisation, eigenvalue_floor, floor_mode
         See `ssge.methods.ssge.SSGEConfig`.
     batch_nodes
         Nodes of a step of training, several times ``n_components``; None takes them all. Bounds the memory of training
@@ -77,7 +77,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     ----------
     embedding_
         n x d array, one row a training node: the encoder's output on the whole graph, scaled as one to unit
-        root mean square.
+        root mean square, with ``offset`` added.
     node_ids_
         The ids of these nodes.
     n_features_in_, feature_names_in_
@@ -114,6 +114,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         learning_rate: float = 1e-3,
         weight_decay: float = 1e-5,
         activation: Literal["elu", "relu", "none"] = "elu",
+        offset: float = 0.0,
         normalisation: Literal["out-in", "in"] = "out-in",
         eigenvalue_floor: float = EIGENVALUE_FLOOR,
         floor_mode: Literal["tangent", "clamp"] = "tangent",
@@ -135,6 +136,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.activation = activation
+        self.offset = offset
         self.normalisation = normalisation
         self.eigenvalue_floor = eigenvalue_floor
         self.floor_mode = floor_mode
