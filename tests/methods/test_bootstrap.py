@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from pydantic import ValidationError
 
 from graphs import random_graph
 from ssge.methods import METHODS, Method
@@ -145,3 +146,13 @@ def test_afgrl_s_positives_hold_each_node_and_grow_with_clusterings() -> None:
 def test_rows_are_normalised_if_so_configured(name: str) -> None:
     plain, normal = (built(name, row_normalise=on).prepare(GRAPH).features.matrix for on in (False, True))
     torch.testing.assert_close(plain / plain.abs().sum(1, keepdim=True), normal)
+
+
+def test_bgrl_s_attention_heads_share_the_width_and_must_divide_it() -> None:
+    method: BGRL = built("bgrl", encoder="gat", heads=2)
+    assert [layer.weight.shape[1] for layer in method.encoder.layers] == [10, 6]
+    assert method.embed(GRAPH).shape == (80, 6)
+    for heads in ({}, {"heads": 4}):
+        with pytest.raises(ValidationError, match="must divide every one of widths, which are 10, 6"):
+            built("bgrl", encoder="gat", **heads)
+    assert built("bgrl", heads=4).config.heads == 4  # plays no part without attention

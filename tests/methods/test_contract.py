@@ -21,7 +21,7 @@ from ssge.training.trainer import Trained, train
 
 GRAPH = random_graph(n=80, p=12, m=300)
 LABELLED = np.arange(40)
-SMALL: dict[str, Any] = {"epochs": 4, "widths": (10, 6), "walk_length": 20, "batch": 32}
+SMALL: dict[str, Any] = {"epochs": 4, "widths": (10, 6), "walk_length": 20, "batch": 32, "heads": 2}
 
 
 def alternatives(field: FieldInfo) -> list[Any]:

@@ -136,7 +136,7 @@ def _encoding(graph: Graph, widths: tuple[int, ...], config: Any, dtype: Precisi
     n, m, p, _ = graph.info
     encoder, output_bias = getattr(config, "encoder", "gcn"), getattr(config, "output_bias", False)
     edge_drop, feature_mask = (getattr(config, rate, 0.0) for rate in ("edge_drop", "feature_mask"))
-    gcn = encoder == "gcn"
+    gcn = encoder != "mlp"
     stored: int | None = getattr(graph.features, "nnz", None)  # entries of sparse features
     # The pattern holds columns and values twice and an order of 8 bytes; while it is built, about 60 bytes more.
     constant = (16 + 2 * number) * (m + n)

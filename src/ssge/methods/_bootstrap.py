@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ssge.graph import Graph, GraphInfo
 from ssge.methods._base import Method, MethodConfig
+from ssge.nn.attention import GAT
 from ssge.nn.encoders import GCN
 from ssge.nn.heads import Head
 from ssge.nn.momentum import MovingAverage
@@ -38,30 +39,30 @@ class BootstrapConfig(MethodConfig):
 class Bootstrap(Method):
     """An online encoder with a predictor, and a target encoder that is its moving average and gets no gradient.
 
-    The encoder is a GCN with batch normalisation and PReLU after every layer, the last one too. Degrees are those of
-    the receiving node on both ends of an edge, because the released codes are made with PyTorch Geometric. A training
-    step runs in training mode always, as the trainer sees to, unless ``released_bn`` asks for what happened in
-    released code.
+    The encoder is a GCN with batch normalisation and PReLU after every layer, the last one too. A training step runs
+    in training mode always, as the trainer sees to, unless ``released_bn`` asks for what happened in released code.
     """
 
     fresh_target: ClassVar[bool] = False
     """Whether the target begins with weights of its own instead of a copy of the online ones."""
     normed_predictor: ClassVar[bool] = False
     """Whether the predictor's hidden layer has batch normalisation."""
-    normalisation = "in"
 
     config: BootstrapConfig
-    encoder: GCN
+    encoder: GCN | GAT
 
     def __init__(self, config: BootstrapConfig, info: GraphInfo, generator: torch.Generator) -> None:
         super().__init__(config, info)
-        widths, d = (info.num_features, *config.widths), config.widths[-1]
-        options: dict[str, Any] = {"norm": config.norm_momentum, "output_activation": True}
-        self.encoder = GCN(widths, "prelu", generator, **options)
-        target = GCN(widths, "prelu", generator, **options) if self.fresh_target else copy.deepcopy(self.encoder)
-        self.target = MovingAverage(target)
+        d = config.widths[-1]
+        self.encoder = self._network(generator)
+        self.target = MovingAverage(self._network(generator) if self.fresh_target else copy.deepcopy(self.encoder))
         norm = config.norm_momentum if self.normed_predictor else None
         self.predictor = Head((d, config.predictor_width, d), "prelu", generator, norm)
+
+    def _network(self, generator: torch.Generator) -> GCN | GAT:
+        """Return an encoder with fresh weights."""
+        widths = (self.info.num_features, *self.config.widths)
+        return GCN(widths, "prelu", generator, norm=self.config.norm_momentum, output_activation=True)
 
     @classmethod
     def further_memory(cls, config: Any, info: GraphInfo, number: int) -> int:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ssge.nn.encoders import ACTIVATIONS, Drop
+from ssge.nn.encoders import ACTIVATIONS, BatchNorm, Drop
 from ssge.ops.adjacency import Adjacency, Pattern
 from ssge.ops.sparse import Rows, csr, product, row_of_entry
 from ssge.views import View
@@ -43,6 +43,8 @@ class Attention(nn.Module):
         vectors a as those of a layer from d columns to one.
     drop_products
         Whether inputs are dropped again after the product with W, where they are summed but not in the attention.
+    bias
+        Whether there is a bias.
     """
 
     def __init__(
@@ -53,13 +55,15 @@ class Attention(nn.Module):
         average: bool,
         generator: torch.Generator,
         drop_products: bool = False,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.heads, self.width, self.average, self.drop_products = heads, width, average, drop_products
+        self.outputs = width if average else heads * width
         self.weight = nn.Parameter(torch.empty(inputs, heads * width))
         self.source = nn.Parameter(torch.empty(heads, width))
         self.target = nn.Parameter(torch.empty(heads, width))
-        self.bias = nn.Parameter(torch.zeros(width if average else heads * width))
+        self.bias = nn.Parameter(torch.zeros(self.outputs)) if bias else None
         for tensor, ends in ((self.weight, inputs + width), (self.source, width + 1), (self.target, width + 1)):
             bound = (6 / ends) ** 0.5
             nn.init.uniform_(tensor, -bound, bound, generator=generator)
@@ -70,9 +74,9 @@ class Attention(nn.Module):
         return (split * self.source).sum(2), (split * self.target).sum(2)
 
     def finished(self, mixed: Tensor) -> Tensor:
-        """Join the heads, n x (K d), and add the bias."""
+        """Join the heads, n x (K d), and add the bias, if there is one."""
         joined = mixed.reshape(-1, self.heads, self.width).mean(1) if self.average else mixed
-        return joined.add_(self.bias)
+        return joined if self.bias is None else joined.add_(self.bias)
 
     def forward(self, hidden: Tensor, adjacency: Adjacency, drop: Drop | None = None) -> Tensor:
         """Return the layer's output from the products with W, n x (K d); ``drop`` is applied to the attention."""
@@ -164,7 +168,7 @@ class GAT(nn.Module):
     Parameters
     ----------
     widths
-        Number of input features, the width of a head in each hidden layer, and the width of the output.
+        Number of input features, then the width of a head in each layer.
     heads, output_heads
         Number of heads of the hidden layers, and of the last one.
     activation
@@ -173,6 +177,10 @@ class GAT(nn.Module):
         Draws the initial weights.
     drop_products
         Whether inputs are dropped again after the product with W, as the released code of GAT does.
+    norm
+        Batch normalisation before each activation, with this momentum of its running figures; None: none.
+    output_activation
+        Whether the last layer is as the others are: heads side by side, normalisation, activation.
     """
 
     def __init__(
@@ -183,15 +191,21 @@ class GAT(nn.Module):
         activation: str,
         generator: torch.Generator,
         drop_products: bool = False,
+        norm: float | None = None,
+        output_activation: bool = False,
     ) -> None:
         super().__init__()
         features, *hidden, output = widths
         inputs = [features, *(heads * width for width in hidden)]
-        shapes = [(width, heads, False) for width in hidden] + [(output, output_heads, True)]
+        shapes = [(width, heads, False) for width in hidden] + [(output, output_heads, not output_activation)]
+        active = [heads * width for width in hidden] + [output_heads * output] * output_activation
         self.layers = nn.ModuleList(
-            Attention(a, *shape, generator, drop_products) for a, shape in zip(inputs, shapes, strict=True)
+            # A normalisation would cancel the bias.
+            Attention(a, *shape, generator, drop_products, bias=norm is None or index >= len(active))
+            for index, (a, shape) in enumerate(zip(inputs, shapes, strict=True))
         )
-        self.activations = nn.ModuleList(ACTIVATIONS[activation]() for _ in hidden)
+        self.activations = nn.ModuleList(ACTIVATIONS[activation]() for _ in active)
+        self.norms = nn.ModuleList(BatchNorm(width, norm) for width in active if norm is not None)
 
     @property
     def hops(self) -> int:
@@ -205,13 +219,18 @@ class GAT(nn.Module):
 
     def forward(self, view: View, drop: Drop | None = None) -> Tensor:
         """Return the n x d representations; ``drop`` is applied to attention and to the inputs of later layers."""
-        output = view.features @ self.attentions[0].weight
+        product = view.features @ self.attentions[0].weight
         for index, layer in enumerate(self.attentions):
-            output = layer(output, view.adjacency, drop)
-            if index < len(self.activations):
-                hidden = self.activations[index](output)
-                output = (hidden if drop is None else drop(hidden)) @ self.attentions[index + 1].weight
-        return output
+            hidden = self._finished(index, layer(product, view.adjacency, drop))
+            if index + 1 < len(self.layers):
+                product = (hidden if drop is None else drop(hidden)) @ self.attentions[index + 1].weight
+        return hidden
+
+    def _finished(self, index: int, output: Tensor) -> Tensor:
+        """Normalise and activate the output of a layer, where it is to be."""
+        if index < len(self.norms):
+            output = self.norms[index](output)
+        return self.activations[index](output) if index < len(self.activations) else output
 
     @torch.no_grad()
     def embed(self, view: View, chunk: int) -> Tensor:
@@ -224,10 +243,8 @@ class GAT(nn.Module):
                 weight = layer.weight
                 rows = view.features.block(start, stop, weight) if hidden is None else hidden[start:stop] @ weight
                 product[start:stop] = rows
-            hidden, halves = product.new_empty(view.num_nodes, layer.bias.numel()), layer.halves(product)
+            hidden, halves = product.new_empty(view.num_nodes, layer.outputs), layer.halves(product)
             for start, stop in blocks:
-                hidden[start:stop] = layer.block(start, stop, product, halves, view.adjacency)
-            if index < len(self.activations):
-                hidden = self.activations[index](hidden)
+                hidden[start:stop] = self._finished(index, layer.block(start, stop, product, halves, view.adjacency))
         assert hidden is not None
         return hidden
