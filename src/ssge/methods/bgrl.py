@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field, PositiveInt, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from ssge.graph import GraphInfo
 from ssge.methods._base import METHODS, MethodConfig
@@ -38,7 +39,10 @@ class BGRLConfig(BootstrapConfig):
     def _share(cls, heads: int, given: ValidationInfo) -> int:
         widths = given.data.get("widths", ())
         if given.data.get("encoder") == "gat" and any(width % heads for width in widths):
-            raise ValueError(f"must divide every one of widths, which are {', '.join(map(str, widths))}")
+            listed = ", ".join(map(str, widths))
+            raise PydanticCustomError(
+                "heads", "must divide every one of widths, which are {widths}", {"widths": listed}
+            )
         return heads
 
 
