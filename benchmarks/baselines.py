@@ -48,8 +48,8 @@ HEADINGS = (
 )  # fmt: skip
 SUPERVISED = (
     "Supervised methods have seen the labels of the training nodes and are scored by their own class scores, each seed "
-    "on one split; GAT keeps the epoch that validation nodes choose, as its recipes say. Their NMI and ARI are those of "
-    "k-means on class scores, not of an unsupervised clustering."
+    "on one split; GAT keeps the epoch that validation nodes choose, as its recipes say. Their NMI and ARI are those "
+    "of k-means on class scores, not of an unsupervised clustering."
 )
 CLUSTERING = "Spectral clustering gives clusters alone, so it has no accuracy."
 
