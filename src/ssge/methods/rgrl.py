@@ -60,7 +60,7 @@ class RGRL(Bootstrap):
     the initial figures 0 and 1 in all of training but the first step, which ``released_bn`` reproduces from the first
     step on; its PageRank is exact and needs n x n numbers, here small residuals are left out; it counts the node among
     its own neighbours (``own_neighbor``), so that of two only one is another; layers before a batch normalisation have
-    no bias; views are normalised by out- and in-degrees, there by in-degrees on both ends.
+    no bias.
     """
 
     name: ClassVar[str] = "rgrl"
@@ -68,6 +68,7 @@ class RGRL(Bootstrap):
     family: ClassVar[str] = "non-contrastive"
     inputs: ClassVar[str] = "A, X"
     reference: ClassVar[str] = "Lee et al., Relational Self-Supervised Learning on Graphs, 2022"
+    normalisation = "in"
     Config: ClassVar[type[MethodConfig]] = RGRLConfig
 
     config: RGRLConfig
