@@ -231,17 +231,18 @@ def page(summaries: Sequence[Summary], failures: dict[str, str]) -> str:
 
 HEAD = """# Baselines
 
-Every method on the benchmark graphs, each by its own recipe, all under one protocol; written by `make baselines` from
+Every method on the benchmark graphs, each by its own recipe, all scored alike; written by `make baselines` from
 the records in `results/baselines/`.
 
 Accuracy is that of a linear probe on frozen embeddings: first that of the SSGE paper (protocol `paper`), whose steps
 and penalty were tuned for embeddings as small as SSGE's own; then logistic regression to convergence with the penalty
 chosen on validation nodes (`paper-lbfgs`), which does not depend on scale and is near to what the papers of BGRL and
-G-BT use. NMI and ARI are those of k-means on rows of unit norm. All are per cent; ± is the deviation over encoder
-seeds, each a training of its own. Seconds are those of one training, no benchmark: other work may have run beside it.
-Peak memory is that of the process that trained, libraries and graph included. The published accuracy is the one that
-the SSGE paper prints for the method, often taken over from earlier papers with other splits and probes. Where a
-published schedule is too long for this machine, a shortened recipe was run: its name ends in `-fast`."""
+G-BT use; their recipes name it. NMI and ARI are those of k-means on rows of unit norm. All are per cent; ± is the
+deviation over encoder seeds, each a training of its own. Seconds are those of one training, no benchmark: other work
+may have run beside it. Peak memory is that of the process that trained, libraries and graph included. The published
+accuracy is the one that the SSGE paper prints for the method, often taken over from earlier papers with other splits
+and probes. Where a published schedule is too long for this machine, a shortened recipe was run: its name ends in
+`-fast`."""
 
 
 def renew() -> None:
