@@ -17,6 +17,7 @@ from ssge.methods.bgrl import BGRL
 from ssge.methods.rgrl import RGRL
 from ssge.training.checkpoint import build
 from ssge.training.trainer import train
+from ssge.views import DropEdges
 
 GRAPH = random_graph(n=80, p=12, m=300)
 NAMES = ["bgrl", "rgrl", "afgrl"]
@@ -46,6 +47,18 @@ def test_target_stays_at_momentum_one_and_is_the_online_network_at_zero(name: st
     method.target.update(method.encoder, 0.0)
     for own, other in zip(method.target.parameters(), method.encoder.parameters(), strict=True):
         torch.testing.assert_close(own.data, other.data)
+
+
+@pytest.mark.parametrize("name", ["bgrl", "rgrl", "g_bt", "cca_ssg"])
+def test_dropped_views_have_the_degrees_of_the_released_code(name: str) -> None:
+    """PyTorch Geometric, in which CCA-SSG was not written, takes in-degrees on both ends."""
+    method = build(name, {}, METHODS[name].sizes(GRAPH), 0, torch.float64)
+    dropped = DropEdges(0.5)(method.prepare(GRAPH), generator()).adjacency.matrix.forward.to_dense()
+    linked = (dropped != 0).double()
+    incoming, outgoing = linked.sum(1), linked.sum(0)
+    at_source = outgoing if name == "cca_ssg" else incoming
+    torch.testing.assert_close(dropped, linked / (incoming[:, None] * at_source[None]).sqrt())
+    assert not torch.equal(incoming, outgoing)
 
 
 @pytest.mark.parametrize(("name", "same"), [("bgrl", False), ("rgrl", True), ("afgrl", True)])
