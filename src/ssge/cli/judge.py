@@ -131,7 +131,8 @@ def register(app: App, config: Any) -> None:
             return
         splits = summary.records[0].scores[judged.name].splits
         title = (
-            f"{chosen.name}, protocol {judged.name} ({splits} split{'s' if splits[0].isdigit() else ''}), {seeds} seeds"
+            f"{chosen.name}, protocol {judged.name} ({splits} split{'s' if splits[0].isdigit() else ''}), "
+            f"{seeds} seed{'s' if seeds > 1 else ''}"
         )
         print_table(summary.rows(), title)
         if chosen.published:
