@@ -16,7 +16,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(VENV)/.ready ## Set up, then embed the import graph of the installed packages: table, neighbours, pictures
+demo: $(VENV)/.ready ## Set up, then embed the import graph of the installed packages: table, neighbors, pictures
 	$(BIN)/ssge demo --out demo
 
 test: lint ## Set up, then run linters, type checker and all tests

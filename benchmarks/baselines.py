@@ -135,10 +135,10 @@ def line(row: Row, summary: Summary, own: bool) -> str:
     cells = [
         name,
         cls.family if own else "reference",
-        "-" if row.accuracy is None else spread(row.accuracy, row.encoder_deviation, row.seeds),
+        "-" if row.accuracy is None else spread(row.accuracy, row.encoder_std, row.seeds),
         with_penalty_chosen(row, records),
-        spread(row.nmi, row.nmi_deviation, row.seeds),
-        spread(row.ari, row.ari_deviation, row.seeds),
+        spread(row.nmi, row.nmi_std, row.seeds),
+        spread(row.ari, row.ari_std, row.seeds),
     ]
     if own:
         published, deviation = recipe.published.get("accuracy"), recipe.published.get("accuracy_deviation")
@@ -160,7 +160,7 @@ def with_penalty_chosen(row: Row, records: Sequence[RunRecord]) -> str:
         return "-"
     (other,) = rows(records, PROTOCOLS[0])
     assert other.accuracy is not None
-    return spread(other.accuracy, other.encoder_deviation, other.seeds)
+    return spread(other.accuracy, other.encoder_std, other.seeds)
 
 
 def spread(mean: float, deviation: float, seeds: int) -> str:
@@ -197,7 +197,7 @@ def at_random(summaries: Sequence[Summary]) -> list[str]:
         if all(RANDOM in r.scores and r.scores[RANDOM].splits != r.scores[PROTOCOLS[1]].splits for r in records):
             (row,) = rows(records, RANDOM)
             assert row.accuracy is not None
-            found.append(f"{row.name} {spread(row.accuracy, row.encoder_deviation, row.seeds)}")
+            found.append(f"{row.name} {spread(row.accuracy, row.encoder_std, row.seeds)}")
     sentence = f"On ten random splits (protocol `{RANDOM}`), as their own papers split: {', '.join(found)}."
     return [sentence] if found else []
 
@@ -211,7 +211,7 @@ def basis_of(summary: Summary) -> str:
     """Say under which protocol, with how many seeds and on what the figures of a summary were made."""
     records = [record for record in summary.records if record.method == title(summary)]
     last, protocol = records[-1], summary.protocol
-    splits = "trained and scored on one split a seed" if last.splits else last.scores[protocol.name].splits
+    splits = "trained and scored on one split per seed" if last.splits else last.scores[protocol.name].splits
     return (
         f"- Protocol `{protocol.name}` ({splits}), encoder seeds 0-{len(records) - 1}, threads: {last.threads}, "
         f"{last.machine['cores']} cores of {last.machine['processor']}, torch {last.machine['torch']}."

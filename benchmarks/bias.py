@@ -17,7 +17,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from ssge.datasets import load
-from ssge.evaluation import cluster, mean_and_deviation
+from ssge.evaluation import cluster, mean_std
 from ssge.experiments.recipes import load_recipe
 from ssge.experiments.run import fit, resolve_config
 from ssge.graph import Graph
@@ -75,10 +75,10 @@ def table(found: dict[str, dict[str, list[Any]]]) -> str:
         cells = []
         for values in found.values():
             if name == "size of the bias":
-                cells.append(f"{mean_and_deviation(values[name]).mean:.2f}")
+                cells.append(f"{mean_std(values[name]).mean:.2f}")
             else:
-                nmi, ari = (mean_and_deviation([100 * v[i] for v in values[name]]) for i in (0, 1))
-                cells.append(f"{nmi.mean:.1f} ± {nmi.deviation:.1f} / {ari.mean:.1f} ± {ari.deviation:.1f}")
+                nmi, ari = (mean_std([100 * v[i] for v in values[name]]) for i in (0, 1))
+                cells.append(f"{nmi.mean:.1f} ± {nmi.std:.1f} / {ari.mean:.1f} ± {ari.std:.1f}")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

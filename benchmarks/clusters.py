@@ -2,7 +2,7 @@
 
 Every setting is the paper's recipe of a graph with some entries changed. What a setting is chosen by are the columns of
 validation nodes: accuracy of the paper's probe, NMI and ARI of clusters of all nodes, counted on validation nodes. The
-NMI and ARI of all nodes stand beside them. With ``--tables`` nothing is run. Rows that the record has are kept.
+NMI and ARI of all nodes stand beside them. With ``--tables`` nothing is run. CSR that the record has are kept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from ssge.datasets import load
-from ssge.evaluation import kmeans_labels, mean_and_deviation
+from ssge.evaluation import kmeans_labels, mean_std
 from ssge.experiments.protocols import PROTOCOLS, evaluate
 from ssge.experiments.recipes import load_recipe
 from ssge.experiments.run import fit, resolve_config
@@ -29,7 +29,7 @@ BEGIN, END = "<!-- clusters: begin -->\n", "<!-- clusters: end -->\n"
 SEEDS = range(3)
 COLUMNS = ("accuracy, validation", "NMI, validation", "ARI, validation", "NMI, all", "ARI, all")
 
-_SLOW = {"normalisation": "in", "learning_rate": 2.5e-4, "epochs": 120}
+_SLOW = {"normalization": "in", "lr": 2.5e-4, "epochs": 120}
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "citeseer": [
         {},
@@ -38,9 +38,9 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {"offset": 1.0},
         {"offset": 2.0},
         {"offset": 3.0},
-        {"normalisation": "in"},
-        {"normalisation": "in", "offset": 2.0},
-        {"normalisation": "in", "uniformity_weight": 0.02, "epochs": 40},
+        {"normalization": "in"},
+        {"normalization": "in", "offset": 2.0},
+        {"normalization": "in", "uniformity_weight": 0.02, "epochs": 40},
         {**_SLOW, "uniformity_weight": 0.03, "weight_decay": 0.15},
         {**_SLOW, "uniformity_weight": 0.035, "weight_decay": 0.15},
         {**_SLOW, "uniformity_weight": 0.035, "weight_decay": 0.15, "offset": 1.0},
@@ -57,8 +57,8 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {"epochs": 20},
         {"epochs": 40},
         {},
-        {"epochs": 10, "normalisation": "in"},
-        {"epochs": 40, "normalisation": "in"},
+        {"epochs": 10, "normalization": "in"},
+        {"epochs": 40, "normalization": "in"},
         {"offset": 2.0},
     ],
     "cora": [{}, {"offset": 1.0}, {"offset": 2.0}],
@@ -95,8 +95,8 @@ def table(rows: dict[str, list[list[float]]]) -> str:
     """Return the settings of one graph in Markdown."""
     lines = ["| change | " + " | ".join(f"{name} %" for name in COLUMNS) + " |", "| --- |" + " ---: |" * len(COLUMNS)]
     for name, seeds in rows.items():
-        figures = [mean_and_deviation(list(column)) for column in zip(*seeds, strict=True)]
-        lines.append(f"| {name} | " + " | ".join(f"{f.mean:.1f} ± {f.deviation:.1f}" for f in figures) + " |")
+        figures = [mean_std(list(column)) for column in zip(*seeds, strict=True)]
+        lines.append(f"| {name} | " + " | ".join(f"{f.mean:.1f} ± {f.std:.1f}" for f in figures) + " |")
     return "\n".join(lines) + "\n"
 
 

@@ -35,7 +35,7 @@ def measure(dataset: str, seeds: int) -> None:
 def difference(row: Row, other: Row, what: str) -> str:
     """Return the difference to another row, in bold where it is below zero by more than one standard error."""
     mean = getattr(row, what) - getattr(other, what)
-    deviations = [getattr(r, "encoder_deviation" if what == "accuracy" else "nmi_deviation") for r in (row, other)]
+    deviations = [getattr(r, "encoder_std" if what == "accuracy" else "nmi_std") for r in (row, other)]
     error = sum(d**2 / r.seeds for d, r in zip(deviations, (row, other), strict=True)) ** 0.5
     return f"**{mean:+.2f}**" if mean < -error else f"{mean:+.2f}"
 
@@ -61,7 +61,7 @@ def table() -> str:
         )
         cells = [dataset, f"{record.graph['num_nodes']:,}", f"{record.graph['num_features']:,}"]
         cells += ["-".join(str(w) for w in record.config["widths"]), f"{record.config['uniformity_weight']:g}"]
-        for what, deviation in (("accuracy", ours.encoder_deviation), ("nmi", ours.nmi_deviation)):
+        for what, deviation in (("accuracy", ours.encoder_std), ("nmi", ours.nmi_std)):
             cells.append(f"{getattr(ours, what):.2f} ± {deviation:.2f}")
             cells += [difference(ours, propagated, what), difference(ours, untrained, what)]
         lines.append("| " + " | ".join(cells) + " |")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ssge.datasets import load
-from ssge.evaluation import LbfgsProbe, cluster, linear_probe, mean_and_deviation
+from ssge.evaluation import LbfgsProbe, cluster, linear_probe, mean_std
 from ssge.experiments.recipes import load_recipe
 from ssge.experiments.run import fit, resolve_config
 
@@ -42,7 +42,7 @@ if __name__ == "__main__":
                 groups = cluster(run.embedding.vectors, graph.labels, seeds=range(3))
                 rank = run.record.final["effective_rank"]
                 scores.append((100 * probe.valid_accuracy, 100 * groups.nmi, 100 * groups.ari, rank))
-            line = [mean_and_deviation(column) for column in np.array(scores).T.tolist()]
+            line = [mean_std(column) for column in np.array(scores).T.tolist()]
             found.append({"dataset": dataset, "floor": floor, "mode": mode, "scores": scores})
             cells = "  ".join(f"{mean:6.2f} ± {deviation:4.2f}" for mean, deviation in line)
             print(f"{dataset:9s} {floor:<6g} {mode:8s} valid, NMI, ARI, rank: {cells}", flush=True)

@@ -1,6 +1,6 @@
 """What an epoch of the decorrelation methods costs beside one of SSGE, at equal widths and equal drop rates.
 
-Prints a table and writes results/family.json. One process takes an epoch of each method in turn, many times over, so
+Prints a table and writes results/family.json. One process takes per epoch of each method in turn, many times over, so
 that what disturbs the machine disturbs all alike; only ratios mean anything. Widths and drop rates are those of SSGE's
 recipe.
 
@@ -37,14 +37,14 @@ class Training:
 
     def __init__(self, name: str, graph: Any, config: dict[str, Any]) -> None:
         self.method = build(name, config, graph.info, 0, torch.float32)
-        self.view, self.optimiser = self.method.prepare(graph), self.method.optimiser()
+        self.view, self.optimizer = self.method.prepare(graph), self.method.optimizer()
         self.generator = torch.Generator().manual_seed(0)
 
     def epoch(self) -> float:
         """Train for one epoch and return its seconds."""
         began = time.perf_counter()
         for batch in self.method.batches(self.view, self.generator):
-            step(self.method, batch, self.optimiser, self.generator)
+            step(self.method, batch, self.optimizer, self.generator)
         return time.perf_counter() - began
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ssge.datasets import load
-from ssge.evaluation import mean_and_deviation
+from ssge.evaluation import mean_std
 from ssge.experiments.compare import score
 from ssge.experiments.folder import RunFolder
 from ssge.experiments.protocols import PROTOCOLS
@@ -27,7 +27,7 @@ PAGES = (ROOT / "README.md", ROOT / "docs" / "speed.md")
 BEGIN, END = "<!-- fast: begin -->\n", "<!-- fast: end -->\n"
 DATASETS = ("cora", "citeseer", "pubmed", "computer", "coauthor_cs")
 KINDS = ("paper", "fast")
-SCHEDULE = ("epochs", "learning_rate", "uniformity_weight", "batch_nodes")
+SCHEDULE = ("epochs", "lr", "uniformity_weight", "batch_nodes")
 
 
 def measure(dataset: str, seeds: int) -> dict[str, Any]:
@@ -46,8 +46,8 @@ def measure(dataset: str, seeds: int) -> dict[str, Any]:
             fit(graph, "ssge", config, out=folder.path, seed=seed, quiet=True, recipe=recipe.name, force=True)
         record = score(folder, graph, protocol)
         scores = record.scores[protocol.name]
-        found[kind]["accuracy"].append(100 * mean_and_deviation(scores.accuracies).mean)
-        found[kind]["nmi"].append(100 * mean_and_deviation(scores.nmi).mean)
+        found[kind]["accuracy"].append(100 * mean_std(scores.accuracies).mean)
+        found[kind]["nmi"].append(100 * mean_std(scores.nmi).mean)
         found[kind]["seconds"].append(record.seconds)
         found[kind] |= {key: getattr(config, key) for key in SCHEDULE}
         found |= {"threads": record.threads, "machine": record.machine}
@@ -64,12 +64,12 @@ def table(found: dict[str, Any]) -> str:
     ]
     for dataset, both in found.items():
         schedules = [", ".join(f"{both[k][what]:g}" for what in SCHEDULE if both[k].get(what)) for k in KINDS]
-        accuracy = [mean_and_deviation(both[k]["accuracy"]) for k in KINDS]
-        nmi = [f"{mean_and_deviation(both[k]['nmi']).mean:.1f}" for k in KINDS]
-        error = sum(a.deviation**2 / len(both[k]["accuracy"]) for a, k in zip(accuracy, KINDS, strict=True)) ** 0.5
+        accuracy = [mean_std(both[k]["accuracy"]) for k in KINDS]
+        nmi = [f"{mean_std(both[k]['nmi']).mean:.1f}" for k in KINDS]
+        error = sum(a.std**2 / len(both[k]["accuracy"]) for a, k in zip(accuracy, KINDS, strict=True)) ** 0.5
         time = sum(both["fast"]["seconds"]) / sum(both["paper"]["seconds"])
         cells = [
-            dataset, *schedules, *(f"{a.mean:.2f} ± {a.deviation:.2f}" for a in accuracy),
+            dataset, *schedules, *(f"{a.mean:.2f} ± {a.std:.2f}" for a in accuracy),
             f"{accuracy[1].mean - accuracy[0].mean:+.2f} ± {error:.2f}", *nmi, f"{time:.2f}",
         ]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 from ssge.datasets import load
-from ssge.evaluation import LbfgsProbe, linear_probe, mean_and_deviation
+from ssge.evaluation import LbfgsProbe, linear_probe, mean_std
 from ssge.experiments.folder import RunFolder
 from ssge.experiments.recipes import load_recipe
 from ssge.experiments.run import fit, resolve_config
@@ -54,7 +54,7 @@ def embedded(learned_from: Graph, graph: Graph, held: NDArray[np.int64], seed: i
         model = RunFolder(Path(folder)).read_model()
     vectors = model.embed(graph).numpy()
     alone = model.embed(graph, nodes=held).numpy()
-    assert np.allclose(alone, vectors[held], atol=1e-4), "a node's vector depends on its neighbourhood only"
+    assert np.allclose(alone, vectors[held], atol=1e-4), "a node's vector depends on its neighborhood only"
     vectors[held] = alone
     return vectors
 
@@ -69,7 +69,7 @@ def accuracies(vectors: Vectors, graph: Graph, held: NDArray[np.int64]) -> tuple
 
 
 def measure() -> dict[str, dict[str, list[float]]]:
-    """Return the two accuracies of both ways of training, one value a seed."""
+    """Return the two accuracies of both ways of training, one value per seed."""
     graph = load(RECIPE.dataset)
     clean = graph.without_labels()
     found: dict[str, dict[str, list[float]]] = {}
@@ -97,7 +97,7 @@ def section(record: dict[str, Any]) -> str:
         "| --- | ---: | ---: |",
     ]
     for name, row in record["accuracy"].items():
-        cells = [f"{one.mean:.1f} ± {one.deviation:.1f}" for one in map(mean_and_deviation, row.values())]
+        cells = [f"{one.mean:.1f} ± {one.std:.1f}" for one in map(mean_std, row.values())]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 

@@ -26,7 +26,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import LocalOutlierFactor
 
 from ssge.datasets import load
-from ssge.evaluation import mean_and_deviation
+from ssge.evaluation import mean_std
 from ssge.experiments import references
 from ssge.experiments.run import fit, resolve_config
 from ssge.graph import Graph
@@ -93,9 +93,9 @@ PLANT: dict[str, Callable[[Graph, np.random.Generator], Planted]] = {
     "rewired": rewired,
 }
 SCORES: dict[str, Callable[[Vectors], Vectors]] = {
-    "neighbour distance": outlier_scores,
-    "neighbour distance, 5": lambda vectors: outlier_scores(vectors, 5),
-    "neighbour distance, 50": lambda vectors: outlier_scores(vectors, 50),
+    "neighbor distance": outlier_scores,
+    "neighbor distance, 5": lambda vectors: outlier_scores(vectors, 5),
+    "neighbor distance, 50": lambda vectors: outlier_scores(vectors, 50),
     "mahalanobis": mahalanobis,
     "local outlier factor": lof,
     "norm": norm,
@@ -132,8 +132,8 @@ def table(found: dict[str, dict[str, dict[str, list[float]]]]) -> str:
     lines = ["| AUC % | " + " | ".join(f"{d.split(':')[0]} {k}" for d, k in columns) + " | mean |"]
     lines.append("| --- |" + " ---: |" * (len(columns) + 1))
     for name in next(iter(found.values())):
-        scores = [mean_and_deviation([100 * v for v in found[d][name][k]]) for d, k in columns]
-        cells = [f"{s.mean:.1f} ± {s.deviation:.1f}" for s in scores]
+        scores = [mean_std([100 * v for v in found[d][name][k]]) for d, k in columns]
+        cells = [f"{s.mean:.1f} ± {s.std:.1f}" for s in scores]
         lines.append(f"| {name} | " + " | ".join(cells) + f" | {np.mean([s.mean for s in scores]):.1f} |")
     return "\n".join(lines) + "\n"
 

@@ -1,7 +1,7 @@
 """SSGE as one would write it today on PyTorch Geometric: the yardstick for the speed of ours.
 
-Dense features, masked by multiplication; ``GCNConv`` (or a perceptron with batch normalisation) and ``dropout_edge``;
-standardised copies of the two outputs; autograd through ``torch.linalg.eigvalsh``. Nothing in it is slow on purpose.
+Dense features, masked by multiplication; ``GCNConv`` (or a perceptron with batch normalization) and ``dropout_edge``;
+standardized copies of the two outputs; autograd through ``torch.linalg.eigvalsh``. Nothing in it is slow on purpose.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Convolutions(nn.Module):
 
 
 class Perceptron(nn.Module):
-    """Linear layers with batch normalisation and ELU between them; takes edges and ignores them."""
+    """Linear layers with batch normalization and ELU between them; takes edges and ignores them."""
 
     def __init__(self, widths: list[int]) -> None:
         super().__init__()
@@ -57,24 +57,22 @@ class Reference:
         self.perceptron = config.get("encoder", "gcn") == "mlp"
         widths = [graph.num_features, *config["widths"]]
         self.model = Perceptron(widths) if self.perceptron else Convolutions(widths)
-        self.optimiser = torch.optim.Adam(
-            self.model.parameters(), lr=config["learning_rate"], weight_decay=config["weight_decay"]
-        )
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config["lr"], weight_decay=config["weight_decay"])
 
     def step(self) -> float:
         """Train one epoch and return its loss."""
         self.model.train()
-        self.optimiser.zero_grad()
-        h1, h2 = self._standardised_view(), self._standardised_view()
+        self.optimizer.zero_grad()
+        h1, h2 = self._standardized_view(), self._standardized_view()
         n, d = h1.shape
         aligned = -(h1 * h2).sum() / n
         roots = [torch.linalg.eigvalsh(h.T @ h / (n - 1)).clamp(1e-8).sqrt().sum() for h in (h1, h2)]
         loss = aligned + self.config["uniformity_weight"] * (2 * d - roots[0] - roots[1])
         loss.backward()
-        self.optimiser.step()
+        self.optimizer.step()
         return float(loss.detach())
 
-    def _standardised_view(self) -> Tensor:
+    def _standardized_view(self) -> Tensor:
         edges = self.edges if self.perceptron else dropout_edge(self.edges, p=self.config["edge_drop"])[0]
         mask = torch.rand(self.x.shape[1]) >= self.config["feature_mask"]
         z = self.model(self.x * mask, edges)

@@ -80,7 +80,7 @@ def breakdown(graph: Any, config: dict[str, Any]) -> dict[str, float]:
         "sparse products": ("aten::_embedding_bag", "aten::_embedding_bag_forward_only"),
         "eigendecomposition": ("aten::_linalg_eigh",),
         "activation": ("aten::elu_", "aten::elu_backward"),
-        "batch normalisation": ("aten::native_batch_norm", "aten::native_batch_norm_backward"),
+        "batch normalization": ("aten::native_batch_norm", "aten::native_batch_norm_backward"),
     }
     found = dict.fromkeys([*kinds, "other"], 0.0)
     for event in profiler.key_averages():

@@ -3,7 +3,7 @@
 Counted are the products of the cheapest order that we know (see `ssge.ops.moments.moments` and
 `ssge.ops.features.Features.convolved`), at the shapes of one view as drawn: dropped edges and masked columns are not
 multiplied. Dense products write into the same memory again and again. Whatever else a step does - activations,
-centring, drawing the views, the optimiser - is not in the floor.
+centering, drawing the views, the optimizer - is not in the floor.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 
 from ssge.methods.ssge import SSGEConfig
-from ssge.ops.sparse import SparseMatrix, product
+from ssge.ops.sparse import SparseMatrix, spmm
 from ssge.training.memory import kept_memory
 from ssge.views import Compose, DropEdges, MaskFeatures, View
 
@@ -51,8 +51,8 @@ def sparse(name: str, matrix: SparseMatrix, width: int) -> Iterator[Work]:
     """Two views, forward and backward."""
     n, p = matrix.shape
     forward, backward = torch.randn(p, width), torch.randn(n, width)
-    yield Work(f"{name} H, width {width}", "sparse", 2, lambda: product(matrix.forward, forward))
-    yield Work(f"{name}'G, width {width}", "sparse", 2, lambda: product(matrix.backward, backward))
+    yield Work(f"{name} H, width {width}", "sparse", 2, lambda: spmm(matrix.forward, forward))
+    yield Work(f"{name}'G, width {width}", "sparse", 2, lambda: spmm(matrix.backward, backward))
 
 
 def works(clean: View, config: SSGEConfig) -> Iterator[Work]:

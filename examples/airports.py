@@ -1,4 +1,4 @@
-"""Airports of the United States: from two CSV files to neighbours, clusters and a report, by the command line.
+"""Airports of the United States: from two CSV files to neighbors, clusters and a report, by the command line.
 
 The files come with the package bokeh_sampledata (pip install bokeh_sampledata): 514 airports with their place, height
 and size, and the routes that airlines flew between them in July 2026. Both are in the public domain; airports by the
@@ -89,7 +89,7 @@ def by_features(routes: Path, airports: Path, k: int) -> list[tuple[str, str]]:
 
 
 def main(out: Path, epochs: int) -> None:
-    """Go all the way, and judge the neighbours by something the model was not told: which airlines fly there."""
+    """Go all the way, and judge the neighbors by something the model was not told: which airlines fly there."""
     data = data_folder()
     airports, routes = data / "airports.csv", out / "routes.csv"
     out.mkdir(parents=True, exist_ok=True)

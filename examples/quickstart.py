@@ -18,7 +18,7 @@ import ssge
 
 
 def write_tables(folder: Path) -> None:
-    """Write people.csv (one person a row) and calls.csv (one call a row, most of them within a circle)."""
+    """Write people.csv (one person per row) and calls.csv (one call per row, most of them within a circle)."""
     rng = np.random.default_rng(0)
     names = [f"{circle}{i:02d}" for circle in ("ann", "bob", "cyd") for i in range(30)]
     people = [f"{name},{rng.integers(20, 70)},{rng.choice(['free', 'paid'])}" for name in names]

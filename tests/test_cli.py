@@ -277,9 +277,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path, uninterrupted: bytes
 
 
 def test_diverging_run_names_epoch_and_terms(tmp_path: Path) -> None:
-    done = ssge(
-        "fit", "karate", "--out", tmp_path / "r", "--epochs", "30", "--widths", "16", "8", "--learning-rate", "1e30"
-    )
+    done = ssge("fit", "karate", "--out", tmp_path / "r", "--epochs", "30", "--widths", "16", "8", "--lr", "1e30")
     assert done.returncode == 2
     assert re.search(r"ssge: The loss is not finite in epoch \d+: total nan, alignment", done.stderr)
 

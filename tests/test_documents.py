@@ -39,7 +39,7 @@ def test_contributing_s_method_is_one_file_that_trains(monkeypatch: pytest.Monke
     monkeypatch.setattr(METHODS, "_names", dict(METHODS._names))
     exec(compile(code, "CONTRIBUTING.md", "exec"), {"__name__": "my_method"})
     graph = random_graph()
-    method = build("my_method", {"epochs": 30, "widths": (8, 4), "learning_rate": 0.01}, graph.info)
+    method = build("my_method", {"epochs": 30, "widths": (8, 4), "lr": 0.01}, graph.info)
     history = train(method, graph).history
     assert history[-1]["total"] < history[0]["total"]
     assert torch.isfinite(method.embed(graph)).all()

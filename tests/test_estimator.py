@@ -29,8 +29,8 @@ from ssge.graph import Graph
 from ssge.io.reading import read_graph
 from ssge.training.trainer import train
 
-SUBSET = "a node's embedding rests on its neighbours, which a subset of the rows does not have"
-ROUNDING = "a sparse product adds neighbours in the order of the rows; in float32 that shows at the asked 1e-7"
+SUBSET = "a node's embedding rests on its neighbors, which a subset of the rows does not have"
+ROUNDING = "a sparse product adds neighbors in the order of the rows; in float32 that shows at the asked 1e-7"
 
 
 def small(**changes: Any) -> SSGE:
@@ -77,7 +77,7 @@ def test_every_way_to_give_a_graph_gives_the_same_embedding(blocks: Graph) -> No
             np.testing.assert_allclose(small().fit_transform(features, adjacency=adjacency), z, atol=1e-4)
 
 
-def test_a_matrix_alone_gets_the_graph_of_its_nearest_neighbours(blocks: Graph) -> None:
+def test_a_matrix_alone_gets_the_graph_of_its_nearest_neighbors(blocks: Graph) -> None:
     X = blocks.features
     given = small().fit_transform(X, adjacency=kneighbors_graph(X, 3))
     np.testing.assert_array_equal(small(n_neighbors=3).fit_transform(X), given)
@@ -255,7 +255,7 @@ def test_column_names_belong_to_the_last_fit(blocks: Graph) -> None:
         ("edge_drop.* less than or equal to 1; received 1.5", {"edge_drop": 1.5}),
         ("epochs.* greater than or equal to 0; received -1", {"epochs": -1}),
         ("encoder.* 'gcn' or 'mlp'; received 'gat'", {"encoder": "gat"}),
-        ("learning_rate.*; received nan", {"learning_rate": float("nan")}),
+        ("lr.*; received nan", {"lr": float("nan")}),
     ],
 )
 def test_bad_settings_are_named_when_fitting(blocks: Graph, message: str, changes: dict[str, Any]) -> None:
@@ -268,7 +268,7 @@ def test_bad_settings_are_named_when_fitting(blocks: Graph, message: str, change
 def test_bad_graphs_are_named(blocks: Graph) -> None:
     with pytest.raises(InputError, match="adjacency goes with a matrix of features"):
         small().fit(blocks, adjacency=matrix(blocks))
-    with pytest.raises(InputError, match=r"one row a node \(60\); received 59"):
+    with pytest.raises(InputError, match=r"one row per node \(60\); received 59"):
         small().fit(blocks.features[:-1], adjacency=matrix(blocks))
     with pytest.raises(InputError, match="at least 2 nodes"):
         small().fit(Graph.of(edges=[], features=np.ones((1, 2))))

@@ -58,7 +58,7 @@ def test_quickstart(tmp_path: Path, printed: Printed) -> None:
     ids, vectors = read_embedding(tmp_path / "model" / "embedding.parquet")
     near = ids[nearest(vectors, np.arange(90), 5).position]
     same = np.array([[other[:3] == node[:3] for other in row] for node, row in zip(ids, near, strict=True)])
-    assert same.mean() > 0.8  # neighbours are of the same circle; a third would be by chance
+    assert same.mean() > 0.8  # neighbors are of the same circle; a third would be by chance
 
 
 def test_sklearn_pipeline(printed: Printed) -> None:

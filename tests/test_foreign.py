@@ -298,9 +298,9 @@ BAD: list[tuple[str, dict[str, Any]]] = [
         {"source": odd_networkx("long feature")},
     ),
     ("'weight' must be on every edge; \\('b', 'c'\\) has none", {"source": odd_networkx("no weight")}),
-    ("one row a node \\(4\\); received 5", {"source": networkx_path(), "features": np.eye(5)}),
-    ("one row a node \\(4\\); received 5", {"source": dgl_path(), "features": np.eye(5)}),
-    ("one row a node \\(4\\); received 5", {"source": pyg_path(), "features": np.eye(5)}),
+    ("one row per node \\(4\\); received 5", {"source": networkx_path(), "features": np.eye(5)}),
+    ("one row per node \\(4\\); received 5", {"source": dgl_path(), "features": np.eye(5)}),
+    ("one row per node \\(4\\); received 5", {"source": pyg_path(), "features": np.eye(5)}),
     (
         "adjacency must be a square matrix n x n; received shape \\(4, 3\\)",
         {"adjacency": ADJACENCY[:, :3], "features": X},
@@ -312,7 +312,7 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ("edges must name nodes among node_ids; 'z' is not", E0 | {"node_ids": "abcd", "edges": [("a", "z")]}),
     ("node_ids must be unique; 1 occurs more than once", E0 | {"node_ids": [0, 1, 1, 2]}),
     ("node_ids must be hashable", E0 | {"node_ids": [[0], [1], [2], [3]]}),
-    ("node_ids must be one id a node; received shape \\(2, 2\\)", E0 | {"node_ids": np.eye(2)}),
+    ("node_ids must be one id per node; received shape \\(2, 2\\)", E0 | {"node_ids": np.eye(2)}),
 ]
 
 
@@ -330,5 +330,5 @@ def test_pyg_size_only_where_it_is_stored() -> None:
         assert take_apart(Data(edge_index=edges)).num_nodes is None
         assert take_apart(Data(edge_index=edges, num_nodes=5)).num_nodes == 5
         assert take_apart(Data(edge_index=edges, x=torch.eye(4))).num_nodes == 4
-    with pytest.raises(InputError, match=r"one row a node \(5\); received 4"):
+    with pytest.raises(InputError, match=r"one row per node \(5\); received 4"):
         Graph.of(Data(edge_index=edges, num_nodes=5, x=torch.eye(4)))

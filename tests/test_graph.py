@@ -124,10 +124,10 @@ def test_a_graph_stays_as_it_is_unless_told_otherwise() -> None:
     assert Graph.of(graph) is graph
     named = Graph.of(graph, name="other")
     assert (named.name, named.class_names) == ("other", ("a", "b")) and named.edges is graph.edges
-    relabelled = Graph.of(graph, labels=[0, 1, 2, 3], node_ids="wxyz")
-    assert relabelled.class_names == () and relabelled.node_ids.tolist() == list("wxyz")
-    assert relabelled.features.dtype == np.float64
-    np.testing.assert_array_equal(relabelled.edges, graph.edges)
+    relabeled = Graph.of(graph, labels=[0, 1, 2, 3], node_ids="wxyz")
+    assert relabeled.class_names == () and relabeled.node_ids.tolist() == list("wxyz")
+    assert relabeled.features.dtype == np.float64
+    np.testing.assert_array_equal(relabeled.edges, graph.edges)
     wider = Graph.of(graph, features=np.eye(4), direction="both")
     assert wider.info == GraphInfo(4, 6, 4) and wider.class_names == ("a", "b")
     assert Graph.of(graph, dtype=np.float32).features.dtype == np.float32
@@ -170,25 +170,25 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ),
     ("features and weights can name attributes only of", E0 | {"features": "x"}),
     ("features and weights can name attributes only of", E0 | {"weights": "weight"}),
-    ("one row a node \\(4\\); received 5", {"adjacency": ADJACENCY, "features": np.eye(5)}),
-    ("one row a node \\(4\\); received 3", {"source": sp.csr_array(ADJACENCY), "features": np.eye(3)}),
-    ("one row a node \\(4\\); received 5", {"source": Graph.of(**E0), "features": np.eye(5)}),
+    ("one row per node \\(4\\); received 5", {"adjacency": ADJACENCY, "features": np.eye(5)}),
+    ("one row per node \\(4\\); received 3", {"source": sp.csr_array(ADJACENCY), "features": np.eye(3)}),
+    ("one row per node \\(4\\); received 5", {"source": Graph.of(**E0), "features": np.eye(5)}),
     ("an adjacency holds its weights itself", {"adjacency": ADJACENCY, "features": X, "weights": WEIGHTS}),
     ("edges must be integer node positions.*received dtype float64", E0 | {"edges": PATH * 1.0}),
     ("edges must name nodes 0..3; edge 1 is \\(1, 4\\)", E0 | {"edges": with_(PATH, (1, 1), 4)}),
     ("edges must name nodes 0..3; edge 2 is \\(-1, 3\\)", E0 | {"edges": with_(PATH, (0, 2), -1)}),
-    ("weights must have one value an edge \\(3\\); received shape \\(2,\\)", E0 | {"weights": [1, 2]}),
+    ("weights must have one value per edge \\(3\\); received shape \\(2,\\)", E0 | {"weights": [1, 2]}),
     ("weight 1 \\(edge 1 -> 2\\) is -1.0", E0 | {"weights": [1, -1, 1]}),
     ("weight 2 \\(edge 2 -> 3\\) is nan", E0 | {"weights": [1, 1, np.nan]}),
     (
         "weights must be finite.*\\(edge 1 -> 2\\) is nan",
         {"adjacency": with_(ADJACENCY, (1, 2), np.nan), "features": X},
     ),
-    ("labels must have one class a node \\(4\\); received shape \\(3,\\)", E0 | {"labels": [0, 1, 2]}),
+    ("labels must have one class per node \\(4\\); received shape \\(3,\\)", E0 | {"labels": [0, 1, 2]}),
     ("labels must be classes 0..k-1 or names; node 1 has -1", E0 | {"labels": [0, -1, 0, 0]}),
     ("labels must .* node 3 has nan", E0 | {"labels": [0, 1, 1, np.nan]}),
     ("labels must .* node 2 has None", E0 | {"labels": ["a", "b", None, "c"]}),
-    ("node_ids must have one id a node \\(4\\); received 5", E0 | {"node_ids": range(5)}),
+    ("node_ids must have one id per node \\(4\\); received 5", E0 | {"node_ids": range(5)}),
     ("direction must be 'both', 'in' or 'out'; received 'up'", E0 | {"direction": "up"}),
     ("dtype must be numpy.float32 or numpy.float64", E0 | {"dtype": np.float16}),
 ]

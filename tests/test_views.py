@@ -96,21 +96,21 @@ def test_rate_must_be_a_probability(rate: float) -> None:
 
 
 @pytest.mark.parametrize("encoder", ["gcn", "mlp"])
-@pytest.mark.parametrize("normalisation", ["out-in", "in"])
+@pytest.mark.parametrize("normalization", ["out-in", "in"])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_embedding_some_nodes_equals_embedding_all(
-    encoder: str, normalisation: str, sparse: bool, weighted: bool
+    encoder: str, normalization: str, sparse: bool, weighted: bool
 ) -> None:
     rng = np.random.default_rng(0)
     n = 60
-    edges = rng.integers(0, n, (2, 90))  # sparse enough for neighbourhoods that are not everything
+    edges = rng.integers(0, n, (2, 90))  # sparse enough for neighborhoods that are not everything
     features = rng.normal(size=(n, 7)) * (rng.random((n, 7)) < 0.4)
     graph = Graph.of(
         edges=edges, features=sp.csr_array(features) if sparse else features,
         weights=rng.random(90) + 0.1 if weighted else None, direction="in", dtype=np.float64,
     )  # fmt: skip
-    config = {"widths": (6, 5), "encoder": encoder, "normalisation": normalisation}
+    config = {"widths": (6, 5), "encoder": encoder, "normalization": normalization}
     method = build("ssge", config, graph.info, dtype=torch.float64)
     nodes = np.array([50, 3, 17])
     view = method.prepare(graph)

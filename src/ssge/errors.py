@@ -26,7 +26,7 @@ _SHOWN = 30
 
 
 class UnknownNameError(InputError, KeyError):
-    """A name that is not in a catalogue; the message shows the nearest valid one, and of many only the nearest."""
+    """A name that is not in a catalog; the message shows the nearest valid one, and of many only the nearest."""
 
     def __init__(self, kind: str, name: str, valid: Iterable[str]) -> None:
         names = sorted(valid)

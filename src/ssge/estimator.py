@@ -46,7 +46,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     hidden
         Widths of the layers before it; ``()`` makes a one-layer encoder, None one layer that follows the graph.
     encoder
-        ``gcn``, or ``mlp`` for features alone with batch normalisation.
+        ``gcn``, or ``mlp`` for features alone with batch normalization.
     edge_drop, feature_mask
         Probabilities of dropping an edge and of masking a feature column in each view.
     uniformity_weight
@@ -55,9 +55,9 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     epochs
         Passes over the graph; trained to convergence the objective gives worse embeddings. None lets them follow the
         graph.
-    learning_rate, weight_decay
+    lr, weight_decay
         Of Adam.
-    activation, offset, normalisation, eigenvalue_floor, floor_mode
+    activation, offset, normalization, eigenvalue_floor, floor_mode
         See `ssge.methods.ssge.SSGEConfig`.
     batch_nodes
         Nodes of a step of training, several times ``n_components``; None takes them all. Bounds the memory of training
@@ -65,7 +65,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     warm_start
         Begin each `fit` with the weights of the one before, as for a graph that has grown.
     n_neighbors
-        When a matrix is given without ``adjacency``: neighbours of each row in the graph made of the rows.
+        When a matrix is given without ``adjacency``: neighbors of each row in the graph made of the rows.
     device, dtype
         Where and in which precision to train.
     random_state
@@ -83,7 +83,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     n_features_in_, feature_names_in_
         Number of feature columns, and their names if X was a data frame.
     history_
-        One dict an epoch: total, alignment, uniformity, effective_rank, seconds.
+        One dict per epoch: total, alignment, uniformity, effective_rank, seconds.
     schema_
         How the feature columns were made, if the graph came from `ssge.read_graph`: give the model to that function as
         ``like`` to read another graph in the same way. None otherwise.
@@ -111,11 +111,11 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         feature_mask: float = 0.2,
         uniformity_weight: float | None = None,
         epochs: int | None = None,
-        learning_rate: float = 1e-3,
+        lr: float = 1e-3,
         weight_decay: float = 1e-5,
         activation: Literal["elu", "relu", "none"] = "elu",
         offset: float = 0.0,
-        normalisation: Literal["out-in", "in"] = "out-in",
+        normalization: Literal["out-in", "in"] = "out-in",
         eigenvalue_floor: float = EIGENVALUE_FLOOR,
         floor_mode: Literal["tangent", "clamp"] = "tangent",
         batch_nodes: int | None = None,
@@ -133,11 +133,11 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         self.feature_mask = feature_mask
         self.uniformity_weight = uniformity_weight
         self.epochs = epochs
-        self.learning_rate = learning_rate
+        self.lr = lr
         self.weight_decay = weight_decay
         self.activation = activation
         self.offset = offset
-        self.normalisation = normalisation
+        self.normalization = normalization
         self.eigenvalue_floor = eigenvalue_floor
         self.floor_mode = floor_mode
         self.batch_nodes = batch_nodes
@@ -158,7 +158,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         y
             Ignored: no label is ever used.
         adjacency
-            n x n matrix of edges, when X is a matrix of features. Without it the graph of nearest neighbours
+            n x n matrix of edges, when X is a matrix of features. Without it the graph of nearest neighbors
             of the rows of X is used.
         """
         self._config(GraphInfo(2, 0, 1))  # so that a mistake is told before any work
@@ -182,7 +182,7 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, adjacency: Any = None) -> NDArray[np.floating[Any]]:
-        """Learn an embedding and return it, one row a node."""
+        """Learn an embedding and return it, one row per node."""
         embedding: NDArray[np.floating[Any]] = self.fit(X, y, adjacency=adjacency).embedding_
         return embedding
 
@@ -195,9 +195,9 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         ----------
         X, adjacency
             As in `fit`; as many feature columns. A matrix without ``adjacency`` gets the graph of its own
-            nearest neighbours.
+            nearest neighbors.
         nodes
-            Ids of the nodes to embed, at the cost of their neighbourhood alone; rows are in this order. Default: all.
+            Ids of the nodes to embed, at the cost of their neighborhood alone; rows are in this order. Default: all.
         """
         check_is_fitted(self)
         graph = self._graph(X, adjacency, reset=False)
@@ -371,7 +371,7 @@ def _nearest(X: Any, n_neighbors: int) -> Any:
 
     n = X.shape[0]
     neighbors = min(n_neighbors, n - 1)
-    log.info("No adjacency given: the graph of %d nearest neighbours is used.", neighbors)
+    log.info("No adjacency given: the graph of %d nearest neighbors is used.", neighbors)
     return kneighbors_graph(X, neighbors) if neighbors else np.zeros((n, n))
 
 

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: every write goes to a temporary neighbour first."""
+"""Files that are whole or not there: every write goes to a temporary neighbor first."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ def ids_of(node_ids: Any) -> NDArray[Any]:
     if hasattr(node_ids, "shape"):
         array = array_of(node_ids, "node_ids")
         if array.ndim != 1:
-            raise InputError(f"node_ids must be one id a node; received shape {array.shape}.")
+            raise InputError(f"node_ids must be one id per node; received shape {array.shape}.")
         integers = np.can_cast(array.dtype, np.int64) and array.dtype != bool
         ids = array.astype(np.int64) if integers else _objects(array.tolist())
     else:

@@ -54,11 +54,11 @@ class Graph:
         2 x m array of (source, target) node positions, sorted by target, then source. Messages flow from
         source to target. No self-loops (encoders add their own) and no duplicates.
     weights
-        One positive weight an edge, or None for all ones.
+        One positive weight per edge, or None for all ones.
     labels
-        One class index a node, or None. Unsupervised training never sees them: it is given `without_labels`.
+        One class index per node, or None. Unsupervised training never sees them: it is given `without_labels`.
     node_ids
-        One hashable name a node, in the order of the rows of ``features``.
+        One hashable name per node, in the order of the rows of ``features``.
     splits
         The public train/validation/test splits, where the dataset has any.
     name
@@ -155,10 +155,10 @@ class Graph:
         adjacency
             n x n matrix, scipy sparse or dense; ``adjacency[i, j]`` is the weight of the edge from i to j.
         weights
-            One weight an edge, finite and not negative; or the name of an edge attribute (tried by default:
+            One weight per edge, finite and not negative; or the name of an edge attribute (tried by default:
             ``edge_weight, weight``).
         labels
-            One class a node: integers or names.
+            One class per node: integers or names.
         node_ids
             Any hashable, unique. Default: the ids the source has, else 0..n-1.
         direction
@@ -240,9 +240,9 @@ def _checked(parts: Parts, labels: Any, direction: Direction, dtype: type[np.flo
     features = _checked_features(parts.features, dtype)
     n = int(features.shape[0])
     if parts.num_nodes not in (None, n):
-        raise InputError(f"features must have one row a node ({parts.num_nodes}); received {n} rows.")
+        raise InputError(f"features must have one row per node ({parts.num_nodes}); received {n} rows.")
     if parts.node_ids is not None and parts.node_ids.size != n:
-        raise InputError(f"node_ids must have one id a node ({n}); received {parts.node_ids.size}.")
+        raise InputError(f"node_ids must have one id per node ({n}); received {parts.node_ids.size}.")
     edges, weights = _checked_edges(parts.edges, parts.weights, n, dtype)
     edges, weights = _arranged(edges, weights, n, None if parts.undirected else direction, name)
     connected = np.zeros(n, dtype=bool)
@@ -309,7 +309,7 @@ def _checked_edges(
     values = _numeric(weights, "weights")
     m = array.shape[1]
     if values.shape not in ((m,), (m, 1)):
-        raise InputError(f"weights must have one value an edge ({m}); received shape {values.shape}.")
+        raise InputError(f"weights must have one value per edge ({m}); received shape {values.shape}.")
     with np.errstate(over="ignore"):
         values = values.reshape(-1).astype(dtype)
     good = np.isfinite(values) & (values >= 0)
@@ -398,7 +398,7 @@ def _classes(labels: Any, n: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
                 raise InputError(f"labels must have a class for every node; node {node} has {label}.")
         array = array_of(array.tolist(), "labels")
     if array.shape not in ((n,), (n, 1)):
-        raise InputError(f"labels must have one class a node ({n}); received shape {array.shape}.")
+        raise InputError(f"labels must have one class per node ({n}); received shape {array.shape}.")
     array = array.reshape(-1)
     absent = array < 0 if array.dtype.kind == "i" else array != array  # noqa: PLR0124 - NaN alone is not itself
     if absent.any():

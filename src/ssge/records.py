@@ -26,7 +26,7 @@ class Scores(BaseModel):
     valid_accuracies
         Validation accuracy of the same probes, the only figure that anything may be chosen by.
     nmi, ari
-        Of k-means, one value a seed of k-means.
+        Of k-means, one value per seed of k-means.
     geometry
         Label-free figures: effective rank, uniformity, Wasserstein distance.
     """

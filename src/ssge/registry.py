@@ -1,4 +1,4 @@
-"""Catalogues of named things: look-up ignores case, dash and underscore, and a miss names the nearest."""
+"""Catalogs of named things: look-up ignores case, dash and underscore, and a miss names the nearest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def plain(name: str) -> str:
 
 
 class Registry(Generic[T]):
-    """A catalogue of one kind of thing, in the order of registration.
+    """A catalog of one kind of thing, in the order of registration.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class Registry(Generic[T]):
         self._items[name] = item
 
     def register(self, name: str) -> Callable[[T], T]:
-        """Decorate a class or function so that it stands in the catalogue."""
+        """Decorate a class or function so that it stands in the catalog."""
 
         def enter(item: T) -> T:
             self.add(name, item)

@@ -12,14 +12,14 @@ from ssge.files import atomic
 
 
 class Column(BaseModel):
-    """How one column of a node table becomes features.
+    """How one column of per node table becomes features.
 
     Attributes
     ----------
     name
         Of the column; ``x`` for the feature matrix of a whole-graph file.
     kind
-        ``number``, ``boolean``, ``category`` (one column a level), ``vector`` (a list of ``width`` numbers a row) or
+        ``number``, ``boolean``, ``category`` (one column per level), ``vector`` (a list of ``width`` numbers a row) or
         ``matrix`` (the features of a whole-graph file).
     width
         Numbers a row; 1 but for vectors and matrices.

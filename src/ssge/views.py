@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ssge.errors import InputError
 from ssge.graph import Graph
-from ssge.ops.adjacency import Adjacency, Normalisation
+from ssge.ops.adjacency import Adjacency, Normalization
 from ssge.ops.features import Features
 
 
@@ -37,14 +37,14 @@ class View(NamedTuple):
     def of(
         cls,
         graph: Graph,
-        normalisation: Normalisation = "out-in",
+        normalization: Normalization = "out-in",
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> View:
         """Bring a graph to a device as its own clean view."""
         return cls(
             Features.of(graph.features, device, dtype),
-            Adjacency.of(graph.edges, graph.num_nodes, graph.weights, normalisation, device, dtype),
+            Adjacency.of(graph.edges, graph.num_nodes, graph.weights, normalization, device, dtype),
         )
 
     @property

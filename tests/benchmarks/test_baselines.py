@@ -127,7 +127,7 @@ def test_supervised_methods_come_with_a_note(baselines: Any) -> None:
     assert baselines.SUPERVISED not in baselines.page(plain, {})
     page = baselines.page([summary("gcn", [0.8]), *plain], {})
     assert baselines.SUPERVISED in page
-    assert "one split a seed" in page
+    assert "one split per seed" in page
 
 
 def test_a_failure_is_named_and_the_rest_goes_on(baselines: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,7 +167,7 @@ def test_a_run_and_an_estimator_do_not_share_a_folder(here: Path, ssge: Command)
 
 
 def test_the_card_of_an_earlier_run_does_not_stay(here: Path, ssge: Command) -> None:
-    one_line(ssge("fit", "karate", "--out", "run", "--force", "--learning-rate", "1e30", "--quiet"), "not finite")
+    one_line(ssge("fit", "karate", "--out", "run", "--force", "--lr", "1e30", "--quiet"), "not finite")
     assert not RunFolder(here / "run").card.exists()
 
 

@@ -187,25 +187,25 @@ def test_labels_never_change_a_byte_of_the_embedding(here: Path) -> None:
     (here / "shuffled.csv").write_text("\n".join([lines[0], *shuffled]) + "\n")
     (here / "without.csv").write_text("\n".join(line.rsplit(",", 1)[0] for line in lines) + "\n")
     (here / "usual.csv").write_text("\n".join([lines[0].replace("team", "label"), *lines[1:]]) + "\n")
-    assert fit(here, "labelled", "--label", "team") == 0
+    assert fit(here, "labeled", "--label", "team") == 0
     assert fit(here, "permuted", "--label", "team", nodes="shuffled.csv") == 0
     assert fit(here, "ignored", "--ignore", "team") == 0
     assert fit(here, "none", nodes="without.csv") == 0
     assert fit(here, "found", nodes="usual.csv") == 0
     expected = RunFolder(here / "none").embedding.read_bytes()
-    for run in ("labelled", "permuted", "ignored", "found"):
+    for run in ("labeled", "permuted", "ignored", "found"):
         assert RunFolder(here / run).embedding.read_bytes() == expected, run
     assert fit(here, "feature") == 0  # a column that is not called a label is a feature, and does change it
     assert RunFolder(here / "feature").embedding.read_bytes() != expected
 
 
-def test_a_labelled_graph_is_scored(here: Path, ssge: Command) -> None:
-    assert fit(here, "labelled", "--label", "team", "--columns", "age", "spend", "--scale", "standard", epochs=20) == 0
-    done = ssge("evaluate", "labelled", "--protocol", "quick", "--json")
+def test_a_labeled_graph_is_scored(here: Path, ssge: Command) -> None:
+    assert fit(here, "labeled", "--label", "team", "--columns", "age", "spend", "--scale", "standard", epochs=20) == 0
+    done = ssge("evaluate", "labeled", "--protocol", "quick", "--json")
     scores = json.loads(done.out)
     assert done.code == 0 and scores["splits"].startswith("10 random") and len(scores["accuracies"]) == 10
     assert np.mean(scores["accuracies"]) > 0.9  # three teams that call only each other
-    assert "## Scores" in RunFolder(here / "labelled").card.read_text()
+    assert "## Scores" in RunFolder(here / "labeled").card.read_text()
     refused = ssge("evaluate", "run")
     assert refused.code == 2 and "has no labels" in refused.err
 

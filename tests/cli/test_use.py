@@ -118,15 +118,15 @@ def test_classify(file: Path, tmp_path: Path, ssge: Command, capsys: pytest.Capt
     assert run("classify", file, "--labels", labels, "--out", out, "--json") == 0
     done = capsys.readouterr()
     found = json.loads(done.out)
-    assert found["labelled"] == 30 and found["folds"] == 5 and found["majority"] == pytest.approx(1 / 3)
-    assert "1 of 31 labelled ids are not in the embedding, such as 'elsewhere'" in done.err
+    assert found["labeled"] == 30 and found["folds"] == 5 and found["majority"] == pytest.approx(1 / 3)
+    assert "1 of 31 labeled ids are not in the embedding, such as 'elsewhere'" in done.err
     assert found["accuracy"]["mean"] > 0.7 and sum(found["predicted"].values()) == 30
     frame = pd.read_parquet(out)
     assert frame.columns.tolist() == ["id", "predicted", "p_ant", "p_bee", "p_cat"]
     assert frame["id"].tolist() == [f"node.{i}" for i in range(30, N)]
     assert (frame["predicted"].to_numpy() == CLASSES[np.arange(30, N) % 3]).mean() > 0.8
     text = ssge("classify", file, "--labels", labels)
-    assert "5-fold cross-validation over 30 labelled nodes" in text and "predicted for 30 nodes" in text
+    assert "5-fold cross-validation over 30 labeled nodes" in text and "predicted for 30 nodes" in text
     assert re.search(r"accuracy % of the most frequent class +33\.3\n", text)
 
 
@@ -138,7 +138,7 @@ def test_columns_of_the_labels(file: Path, tmp_path: Path, ssge: Command, failin
     assert list(json.loads(ssge(*words, "--id", "name", "--label", "topic", "--json"))["predicted"]) == ["0", "1"]
     assert "nam" in failing(*words, "--id", "nam") and "Did you mean 'name'" in failing(*words, "--id", "nam")
     assert "must be two columns" in failing(*words, "--id", "name", "--label", "name")
-    assert "60 of 60 labelled ids are not in the embedding" in failing(*words, "--id", "topic")
+    assert "60 of 60 labeled ids are not in the embedding" in failing(*words, "--id", "topic")
 
 
 def test_columns_are_found_as_fit_finds_them(
@@ -172,14 +172,14 @@ def test_labels_that_are_none(file: Path, tmp_path: Path, ending: str, capsys: p
     assert run("classify", file, "--labels", labels, "--json") == 0
     done = capsys.readouterr()
     assert "6 of 36 rows have no label." in done.err
-    assert json.loads(done.out)["labelled"] == 30 and list(json.loads(done.out)["predicted"]) == CLASSES.tolist()
+    assert json.loads(done.out)["labeled"] == 30 and list(json.loads(done.out)["predicted"]) == CLASSES.tolist()
 
 
 def test_numbers_that_are_missing_are_no_labels(file: Path, tmp_path: Path, ssge: Command) -> None:
     values = [i % 2 if i < 40 else np.nan for i in range(N)]  # pandas would write null in place of NaN
     pq.write_table(pa.table({"id": planted()[0], "y": pa.array(values, pa.float64())}), tmp_path / "labels.parquet")
     found = json.loads(ssge("classify", file, "--labels", tmp_path / "labels.parquet", "--json"))
-    assert found["labelled"] == 40 and len(found["predicted"]) == 2
+    assert found["labeled"] == 40 and len(found["predicted"]) == 2
 
 
 def test_a_second_label_of_a_node_is_named(file: Path, tmp_path: Path, failing: Command) -> None:

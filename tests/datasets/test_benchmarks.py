@@ -99,21 +99,21 @@ def test_class_names_stand_for_the_right_classes(graph: Graph) -> None:
         assert sizes[name] == size
 
 
-def test_neighbours_share_classes(graph: Graph) -> None:
+def test_neighbors_share_classes(graph: Graph) -> None:
     # Features, labels and edges read in different orders would give chance, about one in num_classes.
     assert graph.labels is not None
     assert (graph.labels[graph.edges[0]] == graph.labels[graph.edges[1]]).mean() > 0.7
 
 
 def test_features_fit_the_labels(graph: Graph) -> None:
-    # A nearest-centre rule learnt on one half must hold on the test nodes: rows and labels are in one order.
+    # A nearest-center rule learnt on one half must hold on the test nodes: rows and labels are in one order.
     assert graph.labels is not None
     split = graph.splits[0] if graph.splits else datasets.random_splits(graph.num_nodes, 1)[0]
     features = sp.csr_array(graph.features)
     onehot = np.eye(graph.num_classes)[graph.labels[split.train]]
-    centres = features[split.train].T @ (onehot / onehot.sum(axis=0))
-    centres /= np.linalg.norm(centres, axis=0)
-    found = (features[split.test] @ centres).argmax(axis=1)
+    centers = features[split.train].T @ (onehot / onehot.sum(axis=0))
+    centers /= np.linalg.norm(centers, axis=0)
+    found = (features[split.test] @ centers).argmax(axis=1)
     assert (found == graph.labels[split.test]).mean() > 0.5
 
 

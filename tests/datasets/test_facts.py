@@ -25,7 +25,7 @@ def test_facts_are_complete(name: str) -> None:
     assert facts.description.count(".") == 1
     assert facts.source
     assert facts.reference
-    assert facts.licence
+    assert facts.license
     assert len(facts.class_names) in (0, facts.num_classes)
     assert len({file.name for file in facts.files}) == len(facts.files)
     for file in facts.files:
@@ -36,5 +36,5 @@ def test_facts_are_complete(name: str) -> None:
         assert "checksum" in facts.note
 
 
-def test_only_citation_graphs_are_normalised() -> None:
-    assert {n for n in DATASETS if DATASETS[n].normalisation == "row"} == {"cora", "citeseer", "pubmed"}
+def test_only_citation_graphs_are_normalized() -> None:
+    assert {n for n in DATASETS if DATASETS[n].normalization == "row"} == {"cora", "citeseer", "pubmed"}

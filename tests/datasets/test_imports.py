@@ -17,10 +17,10 @@ from ssge.datasets.modules import Import, read_module, read_package, resolve
 from ssge.errors import InputError
 
 TREE = {
-    "__init__.py": "from .shapes import Circle\nfrom . import colours\nraise SystemExit('was run')\n",
-    "colours.py": "class DarkRed:\n    '''A deep hue.'''\n",
+    "__init__.py": "from .shapes import Circle\nfrom . import colors\nraise SystemExit('was run')\n",
+    "colors.py": "class DarkRed:\n    '''A deep hue.'''\n",
     "shapes/__init__.py": "from .round import Circle as Circle\nfrom .round import Disc as Plate\n",
-    "shapes/round.py": "import toy.colours\nclass Circle: pass\nclass Disc: pass\n",
+    "shapes/round.py": "import toy.colors\nclass Circle: pass\nclass Disc: pass\n",
     "shapes/user.py": "def f():\n    from .. import Circle\n    from ..shapes import Plate, Nothing\n",
     "shapes/loop.py": "from .loop2 import *\nfrom ....far import away\nimport os, numpy.linalg\n",
     "tests/test_shapes.py": "import toy\n",
@@ -42,7 +42,7 @@ def toy(tmp_path: Path) -> Path:
 def test_own_code_only_and_nothing_runs(toy: Path) -> None:
     assert list(read_package("toy", toy)) == [
         "toy",
-        "toy.colours",
+        "toy.colors",
         "toy.shapes",
         "toy.shapes.loop",
         "toy.shapes.round",
@@ -56,8 +56,8 @@ def test_imports_lead_to_the_module_that_defines(toy: Path) -> None:
     def targets(name: str) -> list[str | None]:
         return [resolve(item, modules) for item in modules[name].imports]
 
-    assert targets("toy") == ["toy.shapes.round", "toy.colours"]
-    assert targets("toy.shapes.round") == ["toy.colours"]
+    assert targets("toy") == ["toy.shapes.round", "toy.colors"]
+    assert targets("toy.shapes.round") == ["toy.colors"]
     assert targets("toy.shapes.user") == ["toy.shapes.round", "toy.shapes.round", "toy.shapes"]
     assert targets("toy.shapes.loop") == [None, None, None]
 

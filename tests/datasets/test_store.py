@@ -59,7 +59,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def facts(*files: File) -> Facts:
-    texts = dict.fromkeys(("name", "description", "source", "reference", "licence"), "x")
+    texts = dict.fromkeys(("name", "description", "source", "reference", "license"), "x")
     return Facts(title="Tiny", format="npz", files=files, **texts)  # type: ignore[arg-type]
 
 

@@ -22,7 +22,7 @@ def normal(n=200, d=6, seed=0):
 
 
 def orthogonal(n=64, d=6):
-    """Centred orthogonal columns of different lengths."""
+    """Centered orthogonal columns of different lengths."""
     Q, _ = np.linalg.qr(np.hstack([np.ones((n, 1)), normal(n, d)]))
     return Q[:, 1:] * np.arange(1.0, d + 1) + 7
 

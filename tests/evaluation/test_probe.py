@@ -107,22 +107,22 @@ def test_test_labels_change_nothing_but_the_accuracy(probe):
         assert [score.accuracy for score in after] != [score.accuracy for score in before]
 
 
-def test_adam_equals_torch_layer_and_optimiser():
+def test_adam_equals_torch_layer_and_optimizer():
     X, y, split = planted()
     train = split.train
-    probe = AdamProbe(learning_rate=3e-2, weight_decay=1e-2, steps=300, every=20)
+    probe = AdamProbe(lr=3e-2, weight_decay=1e-2, steps=300, every=20)
     layer = torch.nn.Linear(X.shape[1], 3, dtype=torch.float64)
     torch.nn.init.xavier_uniform_(layer.weight, generator=torch.Generator().manual_seed(5))
     torch.nn.init.zeros_(layer.bias)
-    optimiser = torch.optim.Adam(layer.parameters(), lr=3e-2, weight_decay=1e-2)
+    optimizer = torch.optim.Adam(layer.parameters(), lr=3e-2, weight_decay=1e-2)
     inputs, targets = torch.from_numpy(X), torch.from_numpy(y)
     start = initial_weights(3, with_ones(X[train]), [5])
     ours = adam_path(with_ones(X[train]), y[train], start, probe)
     best, step_of_best, test_at_best = -1.0, 0, 0.0
     for step in range(1, 301):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         torch.nn.functional.cross_entropy(layer(inputs[train]), targets[train]).backward()
-        optimiser.step()
+        optimizer.step()
         if step % 20 == 0:
             at, weights = next(ours)
             assert at == step
@@ -250,12 +250,12 @@ def test_configurations_are_frozen_and_closed():
     assert adapter.validate_python({"kind": "adam", "weight_decay": 0}) == AdamProbe(weight_decay=0)
     assert adapter.validate_json(LbfgsProbe(grid=(1, 2)).model_dump_json()) == LbfgsProbe(grid=(1.0, 2.0))
     for wrong in (
-        {"kind": "adam", "lr": 1},
+        {"kind": "adam", "rate": 1},
         {"kind": "svm"},
         {"kind": "lbfgs", "grid": []},
         {"kind": "lbfgs", "grid": [0.0]},
         {"kind": "adam", "steps": 10, "every": 20},
-        {"kind": "adam", "learning_rate": float("inf")},
+        {"kind": "adam", "lr": float("inf")},
     ):
         with pytest.raises(ValidationError):
             adapter.validate_python(wrong)

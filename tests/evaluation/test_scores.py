@@ -8,14 +8,14 @@ import sys
 import pytest
 
 from ssge.errors import InputError
-from ssge.evaluation import mean_and_deviation
+from ssge.evaluation import mean_std
 
 
-def test_mean_and_deviation():
-    assert mean_and_deviation([1.0, 2.0, 6.0]) == pytest.approx((3.0, 7.0**0.5))
-    assert mean_and_deviation((0.5,)) == (0.5, 0.0)
+def test_mean_std():
+    assert mean_std([1.0, 2.0, 6.0]) == pytest.approx((3.0, 7.0**0.5))
+    assert mean_std((0.5,)) == (0.5, 0.0)
     with pytest.raises(InputError, match="at least one"):
-        mean_and_deviation([])
+        mean_std([])
 
 
 def test_importing_evaluation_is_light_and_sees_no_model():

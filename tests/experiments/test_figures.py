@@ -46,15 +46,15 @@ def pixels(path: Path) -> np.ndarray:
     return image.imread(path)[..., :3]
 
 
-def colours_in(path: Path) -> set[tuple[int, ...]]:
+def colors_in(path: Path) -> set[tuple[int, ...]]:
     # One integer a pixel: sorting rows of three would take seconds.
     codes = np.rint(pixels(path) * 255).astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
     found, counts = np.unique(codes, return_counts=True)
     return {(code >> 16, code >> 8 & 255, code & 255) for code in found[counts > 20].tolist()}
 
 
-def rgb(colour: str) -> tuple[int, ...]:
-    return tuple(bytes.fromhex(colour[1:]))
+def rgb(color: str) -> tuple[int, ...]:
+    return tuple(bytes.fromhex(color[1:]))
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_map_paints_few_classes_from_the_palette_and_names_them_beside(
 ) -> None:
     labels = np.arange(300) % 3
     path = figures.embedding_map(tmp_path / "map.png", plane, labels, ["ant", "bee", "cat"])
-    assert {rgb(colour) for colour in figures.PALETTE[:3]} <= colours_in(path)  # opaque in the legend
+    assert {rgb(color) for color in figures.PALETTE[:3]} <= colors_in(path)  # opaque in the legend
     (legend,) = drawn[0].legends
     assert [text.get_text() for text in legend.get_texts()] == ["ant", "bee", "cat"]
     assert not drawn[0].axes[0].texts
@@ -173,7 +173,7 @@ def test_map_of_two_columns_shows_them_as_they_are(plane: np.ndarray, drawn: lis
     np.testing.assert_array_equal(plane, original)
 
 
-def test_map_without_labels_or_with_one_class_has_one_colour(
+def test_map_without_labels_or_with_one_class_has_one_color(
     plane: np.ndarray, drawn: list[Any], tmp_path: Path
 ) -> None:
     figures.embedding_map(tmp_path / "none.png", plane, None)
@@ -184,14 +184,14 @@ def test_map_without_labels_or_with_one_class_has_one_colour(
     assert drawn[1].axes[0].get_title(loc="left") == "300 nodes, 1 class"
 
 
-def test_map_draws_nodes_without_class_in_grey_below_the_others(
+def test_map_draws_nodes_without_class_in_gray_below_the_others(
     plane: np.ndarray, drawn: list[Any], tmp_path: Path
 ) -> None:
     labels = np.where(np.arange(300) < 100, -1, 0)
     figures.embedding_map(tmp_path / "map.png", plane, labels, ["known"])
     paint = drawn[0].axes[0].collections[0].get_facecolors()
-    grey = np.isclose(paint[:, :3], np.array(rgb(figures.FAINT)) / 255).all(axis=1)
-    np.testing.assert_array_equal(grey, np.arange(300) < 100)
+    gray = np.isclose(paint[:, :3], np.array(rgb(figures.FAINT)) / 255).all(axis=1)
+    np.testing.assert_array_equal(gray, np.arange(300) < 100)
     assert [text.get_text() for text in drawn[0].legends[0].get_texts()] == ["known", "no class"]
 
 
@@ -228,7 +228,7 @@ def test_map_does_not_depend_on_the_scale_or_place_of_the_embedding() -> None:
 def test_map_of_tiny_embeddings(n: int, d: int, tmp_path: Path) -> None:
     embedding = np.random.default_rng(1).normal(size=(n, d))
     path = figures.embedding_map(tmp_path / "map.png", embedding, np.arange(n) % 2)
-    assert rgb(figures.PALETTE[0]) in colours_in(path)
+    assert rgb(figures.PALETTE[0]) in colors_in(path)
 
 
 def test_two_components_of_few_nodes_keep_their_distances() -> None:
@@ -265,16 +265,16 @@ def test_many_dotted_classes_share_hues_and_are_named_without_overlap(drawn: lis
     boxes = [text.get_window_extent() for text in texts]
     assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
     for text in texts:  # each stands on or next to its own class
-        centre = np.median(places[labels == MODULES.index(text.get_text())], axis=0)
-        assert np.linalg.norm(np.asarray(text.xy) - centre) < 0.5
+        center = np.median(places[labels == MODULES.index(text.get_text())], axis=0)
+        assert np.linalg.norm(np.asarray(text.xy) - center) < 0.5
 
 
-def test_every_class_has_its_own_colour() -> None:
+def test_every_class_has_its_own_color() -> None:
     for names in (MODULES, [f"cs.{k}" for k in range(40)], [f"topic {k}" for k in range(49)]):
-        colours, dark, families = figures._class_colours(names)
-        assert len(np.unique(colours.round(3), axis=0)) == len(names)
-        assert colours.min() >= 0
-        assert colours.max() <= 1
+        colors, dark, families = figures._class_colors(names)
+        assert len(np.unique(colors.round(3), axis=0)) == len(names)
+        assert colors.min() >= 0
+        assert colors.max() <= 1
         assert dark.sum(axis=1).max() < 1.5  # readable on white
         assert bool(families) == (names is MODULES)
 
@@ -341,7 +341,7 @@ def test_covariance_shows_absolute_correlations_on_one_scale(drawn: list[Any], t
     np.testing.assert_allclose(right.get_array(), np.abs(np.corrcoef(after[:, :256].T)), atol=1e-12)
     assert left.get_clim() == right.get_clim() == (0, 1)
     assert drawn[0].axes[1].get_xlabel() == "column (first 256 of 300)"
-    assert len(drawn[0].axes) == 3  # one colour bar
+    assert len(drawn[0].axes) == 3  # one color bar
 
 
 def test_covariance_masks_constant_columns_only() -> None:
@@ -361,7 +361,7 @@ def test_covariance_needs_two_rows(tmp_path: Path) -> None:
 def test_spectrum_shows_eigenvalues_and_effective_ranks(drawn: list[Any], tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     noise = rng.normal(size=(65, 9))
-    white = np.linalg.qr(noise - noise.mean(axis=0))[0]  # columns centred and orthogonal: every eigenvalue 1
+    white = np.linalg.qr(noise - noise.mean(axis=0))[0]  # columns centered and orthogonal: every eigenvalue 1
     mixed = rng.normal(size=(200, 5)) @ rng.normal(size=(5, 5))
     figures.spectrum(tmp_path / "spectrum.png", {"white": white, "mixed": mixed})
     (axes,) = drawn[0].axes

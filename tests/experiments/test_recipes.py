@@ -42,7 +42,7 @@ def test_every_recipe_can_be_used(name: str) -> None:
 def test_ssge_recipes_are_the_paper_s(dataset: str) -> None:
     recipe = load_recipe(f"ssge/{dataset}")
     config = resolve_config("ssge", recipe.config).model_dump()
-    names = ("edge_drop", "feature_mask", "learning_rate", "weight_decay", "uniformity_weight", "widths", "epochs")
+    names = ("edge_drop", "feature_mask", "lr", "weight_decay", "uniformity_weight", "widths", "epochs")
     published = (recipe.published["accuracy"], recipe.published["accuracy_deviation"])
     assert (*(config[name] for name in names), *published) == PAPER[dataset]
     assert (config["encoder"] == "mlp") == (dataset == "coauthor_cs")

@@ -124,7 +124,7 @@ def test_labels_of_other_nodes_change_no_byte_and_those_of_training_nodes_do(nam
 def test_labels_of_test_nodes_do_not_choose_the_best_epoch_and_those_of_validation_nodes_do(
     name: str, keep: str
 ) -> None:
-    config = resolve_config(name, {"epochs": 12, "keep": keep, "learning_rate": 0.1})
+    config = resolve_config(name, {"epochs": 12, "keep": keep, "lr": 0.1})
 
     def kept(graph: Graph) -> tuple[float, bytes]:
         run = fit(graph, name, config, quiet=True)
@@ -146,7 +146,7 @@ def test_what_a_method_is_given_holds_labels_of_training_nodes_alone(
     prepare = METHODS["gcn"].prepare
     monkeypatch.setattr(METHODS["gcn"], "prepare", lambda self, graph: (seen.append(graph), prepare(self, graph))[1])
     method = build("gcn", SHORT | {"keep": keep}, METHODS["gcn"].sizes(GRAPH))
-    train(method, GRAPH, labelled=PUBLIC.train, validation=PUBLIC.valid)
+    train(method, GRAPH, labeled=PUBLIC.train, validation=PUBLIC.valid)
     assert seen
     for graph in seen:
         assert graph.labels is not None and GRAPH.labels is not None
@@ -165,7 +165,7 @@ def test_a_class_that_no_training_node_has_keeps_its_column() -> None:
 def test_training_needs_labels_and_training_nodes() -> None:
     method = build("gcn", SHORT, METHODS["gcn"].sizes(GRAPH))
     with pytest.raises(InputError, match="at least 1 training node"):
-        train(method, GRAPH, labelled=np.array([], dtype=np.int64))
+        train(method, GRAPH, labeled=np.array([], dtype=np.int64))
     for action in (fit, estimate):
         with pytest.raises(InputError, match="has no labels"):
             action(GRAPH.without_labels(), "gcn", resolve_config("gcn"))
@@ -203,15 +203,15 @@ def test_attention_needs_memory_for_edges_times_heads() -> None:
     assert eight - one >= 4 * 7 * GRAPH.num_edges * 8
 
 
-def test_only_chosen_layers_are_penalised() -> None:
-    for name, penalised, sizes in (("gcn", "first", [2, 2]), ("mlp", "all", [4]), ("gat", "all", [8])):
-        method = build(name, {"penalised": penalised, "weight_decay": 0.1}, METHODS[name].sizes(GRAPH))
-        groups = method.optimiser().param_groups
+def test_only_chosen_layers_are_penalized() -> None:
+    for name, penalized, sizes in (("gcn", "first", [2, 2]), ("mlp", "all", [4]), ("gat", "all", [8])):
+        method = build(name, {"decay_layers": penalized, "weight_decay": 0.1}, METHODS[name].sizes(GRAPH))
+        groups = method.optimizer().param_groups
         assert [len(group["params"]) for group in groups] == sizes
         assert [group["weight_decay"] for group in groups] == [0.1, 0.0][: len(sizes)]
         assert {id(p) for group in groups for p in group["params"]} == {id(p) for p in method.parameters()}
     first = build("gcn", {}, METHODS["gcn"].sizes(GRAPH))
-    assert first.optimiser().param_groups[0]["params"][0] is first.encoder.layers[0].weight  # type: ignore[index]
+    assert first.optimizer().param_groups[0]["params"][0] is first.encoder.layers[0].weight  # type: ignore[index]
 
 
 @pytest.mark.parametrize("name", SUPERVISED)

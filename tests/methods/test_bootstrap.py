@@ -72,7 +72,7 @@ def test_where_the_target_begins(name: str, same: bool) -> None:
 def test_target_is_saved_but_not_trained(name: str) -> None:
     method = built(name)
     assert any(key.startswith("target.") for key in method.state_dict())
-    trained = {id(p) for group in method.optimiser().param_groups for p in group["params"]}
+    trained = {id(p) for group in method.optimizer().param_groups for p in group["params"]}
     assert not trained & {id(p) for p in method.target.parameters()}
     assert trained >= {id(p) for p in (*method.encoder.parameters(), *method.predictor.parameters())}
 
@@ -93,7 +93,7 @@ def test_bgrl_s_schedules() -> None:
 
 
 @pytest.mark.parametrize("name", ["rgrl", "afgrl"])
-def test_released_bn_trains_without_normalising(name: str) -> None:
+def test_released_bn_trains_without_normalizing(name: str) -> None:
     method = built(name, released_bn=True)
     train(method, GRAPH)
     for norm in _norms(method):
@@ -127,7 +127,7 @@ def test_released_momentum_advances_with_each_tensor() -> None:
 def test_rgrl_draws_different_anchors_of_low_degree() -> None:
     method: RGRL = built("rgrl", anchors=20, anchor_base=0.2, anchor_floor=0.0)
     adjacency = method.prepare(GRAPH).adjacency
-    source, degree = generator(), adjacency.pattern.incoming.pointer.diff()
+    source, degree = generator(), adjacency.pattern.incoming.indptr.diff()
     drawn = torch.stack([method.drawn_anchors(adjacency, source) for _ in range(400)])
     assert all(row.unique().numel() == 20 for row in drawn)
     often = torch.bincount(drawn.flatten(), minlength=80).double()
@@ -135,7 +135,7 @@ def test_rgrl_draws_different_anchors_of_low_degree() -> None:
     assert built("rgrl", anchors=500).drawn_anchors(adjacency, source).unique().numel() == 80
 
 
-def test_rgrl_finds_neighbours_once_for_a_graph() -> None:
+def test_rgrl_finds_neighbors_once_for_a_graph() -> None:
     method: RGRL = built("rgrl", neighbors=3)
     view, other = method.prepare(GRAPH), method.prepare(random_graph(n=80, p=12, m=300, seed=1))
     (_, first), (_, again) = (next(iter(method.batches(view, generator()))) for _ in range(2))
@@ -156,8 +156,8 @@ def test_afgrl_s_positives_hold_each_node_and_grow_with_clusterings() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_are_normalised_if_so_configured(name: str) -> None:
-    plain, normal = (built(name, row_normalise=on).prepare(GRAPH).features.matrix for on in (False, True))
+def test_rows_are_normalized_if_so_configured(name: str) -> None:
+    plain, normal = (built(name, normalize_features=on).prepare(GRAPH).features.matrix for on in (False, True))
     torch.testing.assert_close(plain / plain.abs().sum(1, keepdim=True), normal)
 
 

@@ -1,4 +1,4 @@
-"""The contract of every method in the catalogue; a new method is covered by being registered."""
+"""The contract of every method in the catalog; a new method is covered by being registered."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ssge.training.checkpoint import Checkpoint, build, load_model, save_model
 from ssge.training.trainer import Trained, train
 
 GRAPH = random_graph(n=80, p=12, m=300)
-LABELLED = np.arange(40)
+LABELED = np.arange(40)
 SMALL: dict[str, Any] = {"epochs": 4, "widths": (10, 6), "walk_length": 20, "batch": 32, "heads": 2}
 
 
@@ -58,13 +58,13 @@ def built(name: str, config: dict[str, Any], seed: int = 0) -> Method:
 
 def trained(method: Method, graph: Graph = GRAPH, **options: Any) -> Trained:
     """Train on a graph; a supervised method on the labels of its first half."""
-    nodes = LABELLED if method.supervised else None
-    return train(method, graph, labelled=nodes, validation=nodes, **options)
+    nodes = LABELED if method.supervised else None
+    return train(method, graph, labeled=nodes, validation=nodes, **options)
 
 
 def prepared(method: Method) -> Any:
     """Return the first batch of a training."""
-    graph = GRAPH.with_labels_of(LABELLED) if method.supervised else GRAPH.without_labels()
+    graph = GRAPH.with_labels_of(LABELED) if method.supervised else GRAPH.without_labels()
     return next(iter(method.batches(method.prepare(graph), torch.Generator().manual_seed(0))))
 
 
@@ -100,14 +100,14 @@ def test_every_parameter_gets_a_gradient(name: str, config: dict[str, Any]) -> N
     for key, parameter in method.named_parameters():
         if parameter.requires_grad:
             assert parameter.grad is not None, key
-            # The bias before a batch normalisation is cancelled by it; all others must move.
+            # The bias before a batch normalization is canceled by it; all others must move.
             if not (config.get("encoder") == "mlp" and key.endswith("bias") and "norms" not in key):
                 assert parameter.grad.abs().max() > 0, key
 
 
 @every_method
 def test_the_loss_falls(name: str, config: dict[str, Any]) -> None:
-    method = built(name, config | {"epochs": 60, "learning_rate": 0.01})
+    method = built(name, config | {"epochs": 60, "lr": 0.01})
     history = trained(method).history
     assert np.mean([h["total"] for h in history[-5:]]) < np.mean([h["total"] for h in history[:5]])
 
@@ -123,13 +123,13 @@ def test_same_seed_same_bytes_other_seed_other_bytes(name: str, config: dict[str
 def test_labels_are_never_seen_but_those_of_training_nodes(name: str, config: dict[str, Any]) -> None:
     assert GRAPH.labels is not None
     labels = GRAPH.labels.copy()
-    hidden = np.setdiff1d(np.arange(GRAPH.num_nodes), LABELLED) if METHODS[name].supervised else slice(None)
+    hidden = np.setdiff1d(np.arange(GRAPH.num_nodes), LABELED) if METHODS[name].supervised else slice(None)
     labels[hidden] = np.random.default_rng(0).permutation(labels[hidden])
     assert embedding(name, config).tobytes() == embedding(name, config, replace(GRAPH, labels=labels)).tobytes()
     if METHODS[name].supervised:
         other = replace(GRAPH, labels=(GRAPH.labels + 1) % GRAPH.num_classes)
         assert embedding(name, config).tobytes() != embedding(name, config, other).tobytes()
-        with pytest.raises(InputError, match="labelled must name the training nodes"):
+        with pytest.raises(InputError, match="labeled must name the training nodes"):
             train(built(name, config), GRAPH)
     else:
         assert embedding(name, config).tobytes() == embedding(name, config, GRAPH.without_labels()).tobytes()

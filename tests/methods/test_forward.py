@@ -31,7 +31,7 @@ from ssge.training.trainer import train
 from ssge.views import DropEdges, MaskFeatures, View
 
 GRAPH = random_graph(n=80, p=12, m=300)  # its last node has no edge
-LABELLED = np.arange(40)
+LABELED = np.arange(40)
 
 # No setting is neutral or equal to another one: a step that ignores one of them, or takes it for the other, is seen.
 VIEWS = {"edge_drop": 0.3, "feature_mask": 0.2}
@@ -45,7 +45,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         | {"eigenvalue_floor": 0.5, "floor_mode": "clamp"}
         | batches
         for widths in ((10, 6), (6, 10))  # the second leaves its last layer to the objective
-        for batches in ({}, {"batch_nodes": 30}, {"batch_nodes": 30, "normalisation": "in"})
+        for batches in ({}, {"batch_nodes": 30}, {"batch_nodes": 30, "normalization": "in"})
     ],
     "cca_ssg": [VIEWS | {"widths": widths, "decorrelation_weight": 0.3} for widths in ((10, 6), (6, 10))],
     "g_bt": [
@@ -158,7 +158,7 @@ def of_supervised(method: Any, view: View, source: torch.Generator) -> Tensor:
     dropped = view._replace(features=view.features.dropout(c.input_dropout, source))
     scores = method.encoder(dropped, partial(dropout, rate=c.dropout, generator=source))
     assert GRAPH.labels is not None
-    return cross_entropy(scores[:40], torch.from_numpy(GRAPH.labels[LABELLED])).total
+    return cross_entropy(scores[:40], torch.from_numpy(GRAPH.labels[LABELED])).total
 
 
 def of_walks(method: Any, batch: Any, source: torch.Generator) -> Tensor:
@@ -195,7 +195,7 @@ OBJECTIVES: dict[str, Objective] = {
 @pytest.mark.parametrize(("name", "config"), [(name, config) for name in METHODS for config in SETTINGS[name]])
 def test_a_step_descends_the_objective(name: str, config: dict[str, Any]) -> None:
     method = built(name, **config)
-    graph = GRAPH.with_labels_of(LABELLED) if method.supervised else GRAPH.without_labels()
+    graph = GRAPH.with_labels_of(LABELED) if method.supervised else GRAPH.without_labels()
     for batch in method.batches(method.prepare(graph), generator(1)):
         expected = OBJECTIVES[name](method, batch, generator(2))
         torch.testing.assert_close(method(batch, generator(2)).total, expected, rtol=1e-10, atol=1e-12)
@@ -232,9 +232,9 @@ def test_the_learning_rate_rises_from_nothing_and_falls_along_a_cosine(name: str
     method = built(name, warm_up=0.2, widths=(10, 6), epochs=4)
     paces = [method.pace(progress) for progress in (0, 0.05, 0.1, 0.2, 0.6, 1)]
     assert paces == pytest.approx([0, 0.25, 0.5, 1, 0.5, 0])
-    before = [parameter.clone() for parameter in method.optimiser().param_groups[0]["params"]]
+    before = [parameter.clone() for parameter in method.optimizer().param_groups[0]["params"]]
     train(method, GRAPH, observers=[lambda line: line["epoch"] == 1])  # at a rate of 0, which lets nothing move
-    after = method.optimiser().param_groups[0]["params"]
+    after = method.optimizer().param_groups[0]["params"]
     assert all(torch.equal(old, new) for old, new in zip(before, after, strict=True))
 
 
@@ -242,7 +242,7 @@ def test_the_learning_rate_rises_from_nothing_and_falls_along_a_cosine(name: str
     ("name", "expected"),
     [("ssge", "out-in"), ("cca_ssg", "out-in"), ("g_bt", "in"), ("bgrl", "in")],
 )
-def test_views_are_normalised_as_the_library_of_the_released_code_does(name: str, expected: str) -> None:
+def test_views_are_normalized_as_the_library_of_the_released_code_does(name: str, expected: str) -> None:
     view = built(name, widths=(10, 6)).prepare(GRAPH)
     dropped = DropEdges(0.5)(view, generator())
     matrix, own = dropped.adjacency.matrix, Adjacency(view.adjacency.pattern, expected, dropped.adjacency.kept).matrix

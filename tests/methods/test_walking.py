@@ -29,9 +29,9 @@ every_variant = pytest.mark.parametrize(("name", "config"), VARIANTS)
 
 
 @every_variant
-def test_neighbours_are_nearer_than_strangers(name: str, config: dict[str, Any]) -> None:
+def test_neighbors_are_nearer_than_strangers(name: str, config: dict[str, Any]) -> None:
     graph = load("karate")
-    method = build(name, config | {"epochs": 30, "learning_rate": 0.02} | SHORT, graph.info)
+    method = build(name, config | {"epochs": 30, "lr": 0.02} | SHORT, graph.info)
     train(method, graph)
     vectors = torch.nn.functional.normalize(method.embed(graph)).numpy()
     cosine = vectors @ vectors.T

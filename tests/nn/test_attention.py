@@ -88,18 +88,18 @@ def test_attention_sums_to_one_and_survives_large_scores() -> None:
     source, target = (torch.randn(60, 3, generator=generator(s), dtype=torch.float64) for s in (0, 1))
     found = attention(rows, 1e4 * source, 1e4 * target)
     assert torch.isfinite(found).all()
-    row = torch.repeat_interleave(torch.arange(60), rows.pointer.diff())
+    row = torch.repeat_interleave(torch.arange(60), rows.indptr.diff())
     sums = torch.zeros(60, 3).double().index_add(0, row, found)
     torch.testing.assert_close(sums, torch.ones(60, 3).double())
     torch.testing.assert_close(
-        attention(rows, 0 * source, 0 * target), (1 / rows.pointer.diff().double())[row, None].expand(-1, 3)
+        attention(rows, 0 * source, 0 * target), (1 / rows.indptr.diff().double())[row, None].expand(-1, 3)
     )
 
 
 def test_gradcheck() -> None:
     graph = random_graph(n=8, m=14)
     model = GAT((12, 3, 2), 2, 2, "none", generator()).double()
-    # Those of the catalogue work in place, and their backward pass only once; a smooth one that does not:
+    # Those of the catalog work in place, and their backward pass only once; a smooth one that does not:
     model.activations[0] = torch.nn.Tanh()
     for layer in model.attentions:  # else a node whose attention is all dropped has output 0, where there is a kink
         torch.nn.init.normal_(layer.bias, generator=generator(1))

@@ -48,7 +48,7 @@ def test_gcn_is_that_of_pytorch_geometric() -> None:
     torch.testing.assert_close(model(view()), expected)
 
 
-def test_mlp_ignores_edges_and_normalises_batches() -> None:
+def test_mlp_ignores_edges_and_normalizes_batches() -> None:
     model = encoder("mlp")
     dropped = DropEdges(1.0)(view(), generator())
     torch.testing.assert_close(model(view()), model(dropped))
@@ -129,7 +129,7 @@ def test_factored_encoder_gives_the_loss_and_gradients_of_plain_layers(
     torch.testing.assert_close(model(one), plain(one))
 
 
-def test_running_figures_of_a_normalisation_are_those_of_the_passes_from_the_first_on() -> None:
+def test_running_figures_of_a_normalization_are_those_of_the_passes_from_the_first_on() -> None:
     norm = BatchNorm(3, 0.25).double()
     passes = [torch.randn(50, 3, generator=generator(), dtype=torch.float64) * 1e-3 * k for k in (1, 2, 3)]
     for x in passes:

@@ -1,4 +1,4 @@
-"""Cross entropy over labelled nodes: a float64 reference, closed forms, gradients, invariances, descent."""
+"""Cross entropy over labeled nodes: a float64 reference, closed forms, gradients, invariances, descent."""
 
 from __future__ import annotations
 

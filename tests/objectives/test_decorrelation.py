@@ -31,17 +31,17 @@ def views(n: int = 40, d: int = 6, seed: int = 0, scale: float = 1.0) -> tuple[T
 
 
 def white(n: int = 9, d: int = 4) -> Tensor:
-    """Centred orthonormal columns."""
+    """Centered orthonormal columns."""
     ones_first = torch.cat([torch.ones(n, 1), torch.randn(n, d, generator=torch.Generator().manual_seed(0))], 1)
     return torch.linalg.qr(ones_first.double())[0][:, 1:].contiguous()
 
 
-def standardised(z: Tensor) -> Tensor:
+def standardized(z: Tensor) -> Tensor:
     return (z - z.mean(0)) / z.std(0)
 
 
 def reference_cca(z1: Tensor, z2: Tensor) -> dict[str, Tensor]:
-    h1, h2 = standardised(z1), standardised(z2)
+    h1, h2 = standardized(z1), standardized(z2)
     n, d = h1.shape
     invariant = -torch.trace(h1.T @ h2) / n
     identity = torch.eye(d, dtype=h1.dtype)
@@ -51,7 +51,7 @@ def reference_cca(z1: Tensor, z2: Tensor) -> dict[str, Tensor]:
 
 def reference_barlow(z1: Tensor, z2: Tensor, weight: float) -> dict[str, Tensor]:
     """Entry by entry."""
-    h1, h2 = standardised(z1), standardised(z2)
+    h1, h2 = standardized(z1), standardized(z2)
     n, d = h1.shape
     invariance, redundancy = torch.zeros((), dtype=h1.dtype), torch.zeros((), dtype=h1.dtype)
     for i in range(d):
@@ -139,12 +139,12 @@ def test_shares_its_alignment_and_its_minimiser_with_the_gaussian_objective() ->
 @every_objective
 def test_descent_aligns_and_decorrelates(objective: Callable[..., Losses]) -> None:
     z1, z2 = views(seed=3)
-    optimiser = torch.optim.Adam([z1, z2], lr=0.05)
+    optimizer = torch.optim.Adam([z1, z2], lr=0.05)
     for _ in range(300):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         objective(z1, z2).total.backward()
-        optimiser.step()
-    h1, h2 = standardised(z1.detach()), standardised(z2.detach())
+        optimizer.step()
+    h1, h2 = standardized(z1.detach()), standardized(z2.detach())
     torch.testing.assert_close(h1.T @ h2 / 39, torch.eye(6, dtype=torch.float64), rtol=0, atol=0.05)
 
 

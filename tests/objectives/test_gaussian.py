@@ -37,7 +37,7 @@ def reference_terms(z1: np.ndarray, z2: np.ndarray) -> tuple[float, float]:
 
 
 def autograd_reference(z1: Tensor, z2: Tensor) -> Tensor:
-    """The same formulas through torch's own autograd: standardised copies and eigvalsh."""
+    """The same formulas through torch's own autograd: standardized copies and eigvalsh."""
     n, d = z1.shape
     h1, h2 = ((z - z.mean(0)) / z.std(0) for z in (z1, z2))
     roots = [torch.linalg.eigvalsh(h.T @ h / (n - 1)).sqrt().sum() for h in (h1, h2)]
@@ -91,18 +91,18 @@ def test_closed_forms() -> None:
     d = 4
     white = torch.linalg.qr(torch.cat([torch.ones(9, 1), torch.randn(9, d)], 1).double())[0][
         :, 1:
-    ]  # centred, orthonormal
+    ]  # centered, orthonormal
     assert wasserstein_uniformity(white).item() == pytest.approx(0, abs=1e-10)
     assert alignment(white, white).item() == pytest.approx(-d * 8 / 9)
     rank_one = torch.arange(9.0).double()[:, None] * torch.tensor([1.0, -2.0, 3.0, 0.5]).double()
     floor = 1e-12
     expected = 2 * d - 2 * (d**0.5 + (d - 1) * floor**0.5 / 2)
     assert wasserstein_uniformity(rank_one, floor).item() == pytest.approx(expected, abs=1e-4)
-    singular = np.linalg.svd(_standardised(views()[0].detach().numpy()), compute_uv=False)
+    singular = np.linalg.svd(_standardized(views()[0].detach().numpy()), compute_uv=False)
     assert wasserstein_uniformity(views()[0], NO_FLOOR).item() == pytest.approx(2 * 6 - 2 * singular.sum() / 39**0.5)
 
 
-def _standardised(z: np.ndarray) -> np.ndarray:
+def _standardized(z: np.ndarray) -> np.ndarray:
     return (z - z.mean(0)) / z.std(0, ddof=1)
 
 
@@ -185,25 +185,25 @@ def test_collapsed_direction_is_pushed_back() -> None:
     )
     z = start.clone().requires_grad_()
     before = wasserstein_uniformity(z).item()
-    optimiser = torch.optim.Adam([z], lr=0.05)
+    optimizer = torch.optim.Adam([z], lr=0.05)
     for _ in range(100):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = wasserstein_uniformity(z)
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     assert before > 1.9  # two of three directions are gone: 6 - 2 (sqrt(3) + sqrt(0.1))
     assert loss.item() < 0.05
 
 
 def test_descent_aligns_the_views() -> None:
     z1, z2 = views(seed=3)
-    optimiser = torch.optim.Adam([z1, z2], lr=0.05)
+    optimizer = torch.optim.Adam([z1, z2], lr=0.05)
     first = gaussian(z1, z2, LAMBDA)
     for _ in range(200):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         losses = gaussian(z1, z2, LAMBDA)
         losses.total.backward()
-        optimiser.step()
+        optimizer.step()
     assert losses.terms["alignment"] < first.terms["alignment"]
     assert losses.terms["alignment"].item() == pytest.approx(-6 * 39 / 40, abs=0.05)
     assert losses.terms["uniformity"].item() < 0.05

@@ -77,10 +77,10 @@ def test_row_scale_and_order_of_pairs_do_not_matter() -> None:
 
 def test_descent_finds_the_targets() -> None:
     q, t = vectors()
-    optimiser = torch.optim.Adam([q], lr=0.1)
+    optimizer = torch.optim.Adam([q], lr=0.1)
     for _ in range(200):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = cosine_regression(q, t)
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     assert loss.item() < 1e-3

@@ -11,7 +11,7 @@ from graphs import dense, random_graph
 from ssge.objectives.reconstruction import dense_reconstruction, gaussian_kl, pair_scores, sampled_reconstruction
 from ssge.ops.adjacency import Adjacency
 from ssge.ops.sampling import Pairs, sample_non_edges
-from ssge.ops.sparse import Rows, transposed
+from ssge.ops.sparse import CSR, transpose
 
 GRAPH = random_graph(n=30, m=80)
 DIRECTED = np.array([[0, 1, 2, 2, 4], [1, 2, 0, 3, 1]])
@@ -42,9 +42,9 @@ def complement(edges: np.ndarray, n: int) -> Pairs:
     free[edges[1], edges[0]] = False
     free &= ~np.eye(n, dtype=bool)
     i, j = np.nonzero(free)
-    pointer = np.concatenate([[0], np.cumsum(np.bincount(i, minlength=n))]).astype(np.int32)
-    rows = Rows(torch.from_numpy(pointer), torch.from_numpy(j.astype(np.int32)), torch.ones(j.size))
-    return Pairs(rows, *transposed(rows, n))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(i, minlength=n))]).astype(np.int32)
+    rows = CSR(torch.from_numpy(indptr), torch.from_numpy(j.astype(np.int32)), torch.ones(j.size))
+    return Pairs(rows, *transpose(rows, n))
 
 
 @pytest.mark.parametrize("block", [1, 7 * 30, 1 << 24])

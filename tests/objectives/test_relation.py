@@ -57,7 +57,7 @@ def test_closed_form_of_two_anchors() -> None:
     assert anchored_relation(q, t, torch.tensor([0, 1]), 0.3, 1.0).item() == pytest.approx(expected, abs=1e-12)
 
 
-def test_one_neighbour_or_none_is_no_relation() -> None:
+def test_one_neighbor_or_none_is_no_relation() -> None:
     q, t = vectors(n=3)
     near = torch.tensor([[1], [-1], [0]])
     assert local_relation(q, t, near, 0.1, 1.0).item() == pytest.approx(0, abs=1e-12)

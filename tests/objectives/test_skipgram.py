@@ -29,13 +29,13 @@ def walks(count: int, length: int, n: int) -> tuple[Tensor, Tensor]:
 
 
 def pairs_of(rows: Tensor, there: Tensor, window: int) -> list[tuple[int, int]]:
-    """Return all pairs (centre, context), one by one."""
+    """Return all pairs (center, context), one by one."""
     found = []
     for walk, present in zip(rows.tolist(), there.tolist(), strict=True):
-        for i, centre in enumerate(walk):
+        for i, center in enumerate(walk):
             for j, context in enumerate(walk):
                 if i != j and abs(i - j) <= window and present[i] and present[j]:
-                    found.append((centre, context))
+                    found.append((center, context))
     return found
 
 
@@ -175,9 +175,9 @@ def test_probabilities_over_all_leaves_sum_to_one(case: str) -> None:
     n = len(tree.path)
     phi, theta = vectors(4, D).detach(), 2 * vectors(n - 1, D, seed=1).detach()
     one = torch.ones(1, 1, 1, dtype=torch.float64)
-    for centre in phi:
+    for center in phi:
         losses = [
-            hierarchical_softmax(centre[None, None], theta[path][None, None], side.double()[None, None], one)
+            hierarchical_softmax(center[None, None], theta[path][None, None], side.double()[None, None], one)
             for path, side in zip(tree.path, tree.side, strict=True)
         ]
         assert torch.stack(losses).neg().exp().sum().item() == pytest.approx(1, abs=1e-12)

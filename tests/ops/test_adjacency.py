@@ -1,4 +1,4 @@
-"""Normalised adjacency against dense formulas and against PyTorch Geometric."""
+"""Normalized adjacency against dense formulas and against PyTorch Geometric."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ssge.graph import Graph
 from ssge.ops.adjacency import Adjacency
 
 
-def adjacency(graph: Graph, normalisation: str = "out-in") -> Adjacency:
+def adjacency(graph: Graph, normalization: str = "out-in") -> Adjacency:
     return Adjacency.of(
         graph.edges,
         graph.num_nodes,
         graph.weights,
-        normalisation,
+        normalization,
         dtype=torch.float64,  # type: ignore[arg-type]
     )
 
 
-def dense_reference(graph: Graph, kept: np.ndarray, normalisation: str) -> np.ndarray:
+def dense_reference(graph: Graph, kept: np.ndarray, normalization: str) -> np.ndarray:
     n = graph.num_nodes
     matrix = np.eye(n)
     weights = np.ones(graph.num_edges) if graph.weights is None else graph.weights
@@ -30,7 +30,7 @@ def dense_reference(graph: Graph, kept: np.ndarray, normalisation: str) -> np.nd
         if keep:
             matrix[target, source] = weight
     incoming, outgoing = matrix.sum(1), matrix.sum(0)
-    at_source = incoming if normalisation == "in" else outgoing
+    at_source = incoming if normalization == "in" else outgoing
     return matrix / np.sqrt(incoming[:, None] * at_source[None, :])
 
 
@@ -43,22 +43,22 @@ def keep_edges(a: Adjacency, kept: np.ndarray) -> Adjacency:
     return a.keep(entries)
 
 
-@pytest.mark.parametrize("normalisation", ["out-in", "in"])
+@pytest.mark.parametrize("normalization", ["out-in", "in"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("dropping", [False, True])
-def test_matrix_and_transpose_agree_with_the_formula(normalisation: str, weighted: bool, dropping: bool) -> None:
+def test_matrix_and_transpose_agree_with_the_formula(normalization: str, weighted: bool, dropping: bool) -> None:
     graph = random_graph(weighted=weighted)
     kept = np.random.default_rng(1).random(graph.num_edges) < (0.6 if dropping else 2)
-    a = adjacency(graph, normalisation)
+    a = adjacency(graph, normalization)
     if dropping:
         a = keep_edges(a, kept)
-    expected = torch.from_numpy(dense_reference(graph, kept, normalisation))
+    expected = torch.from_numpy(dense_reference(graph, kept, normalization))
     torch.testing.assert_close(a.matrix.forward.to_dense(), expected)
     torch.testing.assert_close(a.matrix.backward.to_dense(), expected.T.contiguous())
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_in_normalisation_is_that_of_pytorch_geometric(weighted: bool) -> None:
+def test_in_normalization_is_that_of_pytorch_geometric(weighted: bool) -> None:
     from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
     graph = random_graph(weighted=weighted)

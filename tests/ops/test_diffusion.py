@@ -1,4 +1,4 @@
-"""Personalised PageRank by pushing against the inverse of a dense matrix."""
+"""Personalized PageRank by pushing against the inverse of a dense matrix."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_tolerance_errs_below_and_less_the_smaller_it_is() -> None:
     assert all((gap > -1e-12).all() for gap in gaps)
     largest = [gap.max().item() for gap in gaps]
     assert largest[0] > largest[1] > largest[2]
-    # What is left out is less than r S with r at most the tolerance times the root of the number of neighbours.
+    # What is left out is less than r S with r at most the tolerance times the root of the number of neighbors.
     root = torch.from_numpy(dense(graph)).count_nonzero(1).add(1).sqrt().double()
     for gap, tolerance in zip(gaps, (1e-2, 1e-3, 1e-5), strict=True):
         assert (gap <= tolerance * (root @ truth) + 1e-12).all()

@@ -127,7 +127,7 @@ def test_rows_are_divided_by_their_absolute_sums(kind: str) -> None:
     given = Features.of(sp.csr_array(x) if kind == "sparse" else x.copy(), dtype=torch.float64)
     kept = torch.tensor([True, False, True, True, False, True])
     weight = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
-    for found, whole in ((given.row_normalised(), expected), (given.mask(kept).row_normalised(), expected * kept)):
+    for found, whole in ((given.normalize_rows(), expected), (given.mask(kept).normalize_rows(), expected * kept)):
         product = found @ weight
         torch.testing.assert_close(product, whole @ weight)
         (gradient,) = torch.autograd.grad(product.sum(), weight)  # of sparse X it goes through the transpose

@@ -50,9 +50,9 @@ def test_pairs_agree_with_loops() -> None:
 
 
 def test_k_means_finds_plain_clusters() -> None:
-    centres = 20 * torch.eye(4, dtype=torch.float64)
+    centers = 20 * torch.eye(4, dtype=torch.float64)
     truth = torch.arange(80) % 4
-    x = centres[truth] + random(80, 4)
+    x = centers[truth] + random(80, 4)
     found = (k_means(x, 4, 20, torch.Generator().manual_seed(seed)) for seed in range(8))
     best = min(found, key=lambda clusters: _within(x, clusters))  # a bad start is possible, eight are not
     assert {(int(a), int(b)) for a, b in zip(truth, best, strict=True)} == set(enumerate(best[:4].tolist()))

@@ -10,7 +10,7 @@ from graphs import dense, random_graph
 from ssge.errors import InputError
 from ssge.ops.adjacency import Adjacency
 from ssge.ops.sampling import Pairs, sample_non_edges
-from ssge.ops.sparse import row_of_entry
+from ssge.ops.sparse import row_indices
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -19,7 +19,7 @@ def generator(seed: int = 0) -> torch.Generator:
 
 def entries(pairs: Pairs) -> np.ndarray:
     """Return the pairs (i, j), 2 x count."""
-    return torch.stack([row_of_entry(pairs.rows.pointer), pairs.rows.column]).numpy()
+    return torch.stack([row_indices(pairs.rows.indptr), pairs.rows.indices]).numpy()
 
 
 def test_pairs_of_an_adjacency_are_its_edges_and_loops() -> None:
@@ -68,8 +68,8 @@ def test_both_orders_hold_the_same_pairs() -> None:
     drawn = sample_non_edges(Pairs.of(Adjacency.of(graph.edges, graph.num_nodes)), 500, generator())
     i, j = entries(drawn)
     order = drawn.order.numpy()
-    np.testing.assert_array_equal(row_of_entry(drawn.columns.pointer).numpy(), j[order])
-    np.testing.assert_array_equal(drawn.columns.column.numpy(), i[order])
+    np.testing.assert_array_equal(row_indices(drawn.columns.indptr).numpy(), j[order])
+    np.testing.assert_array_equal(drawn.columns.indices.numpy(), i[order])
 
 
 def test_the_generator_decides() -> None:

@@ -66,7 +66,7 @@ def test_path() -> None:
     n = 9
     found = of(nx.path_graph(n), "laplacian")
     inner = np.where((np.arange(n) == 0) | (np.arange(n) == n - 1), 1, 2)
-    for j in (1, 2, 3):  # eigenvectors of the normalised Laplacian: sqrt(degree) cos(pi j i / (n - 1))
+    for j in (1, 2, 3):  # eigenvectors of the normalized Laplacian: sqrt(degree) cos(pi j i / (n - 1))
         expected = np.sqrt(inner) * np.cos(np.pi * j * np.arange(n) / (n - 1))
         expected *= np.sqrt(n) / np.linalg.norm(expected)
         column = found[f"laplacian_{j}"]
@@ -173,7 +173,7 @@ def test_hubs_do_not_square() -> None:
     graph = Graph.of(edges=np.stack([source, target]), features=np.ones((n, 1)))
     matrix, names = structural_features(graph.edges, None, n, ["clustering", "return"])
     assert np.isfinite(matrix).all()
-    # A node far from both ends has five neighbours: three hubs, all joined, and two beside it, each joined to the hubs.
+    # A node far from both ends has five neighbors: three hubs, all joined, and two beside it, each joined to the hubs.
     assert matrix[n // 2, names.index("clustering")] == pytest.approx((3 + 6) / 10)
 
 
@@ -184,8 +184,8 @@ def test_what_is_refused() -> None:
         structural_features(np.empty((2, 0), dtype=np.int64), None, 3, [])
 
 
-def regularised(graph: Graph) -> np.ndarray:
-    """Return the normalised Laplacian of A + mean degree / n, dense."""
+def regularized(graph: Graph) -> np.ndarray:
+    """Return the normalized Laplacian of A + mean degree / n, dense."""
     A = dense(graph)
     A = A + A.sum() / len(A) ** 2
     root = np.sqrt(A.sum(1))
@@ -197,7 +197,7 @@ def test_spectral_embedding_solves_its_eigenproblem_by_both_routes(limit: int, m
     monkeypatch.setattr(structural, "_DENSE_NODES", limit)
     graph = random_graph(n=200, m=500, weighted=True)
     V = structural.spectral_embedding(graph.edges, graph.weights, graph.num_nodes, 5)
-    L = regularised(graph)
+    L = regularized(graph)
     np.testing.assert_allclose(V.T @ V, np.eye(5), atol=1e-8)
     np.testing.assert_allclose(L @ V, V * np.linalg.eigvalsh(L)[:5], atol=1e-5)
     assert ((V**3).sum(axis=0) >= 0).all()

@@ -20,14 +20,14 @@ def planted(n: int = 300, spread: float = 1.0, seed: int = 0) -> tuple[np.ndarra
 
 def test_planted_classes_are_predicted() -> None:
     z, y = planted()
-    labelled = np.random.default_rng(1).permutation(300)[:90]
-    found = classify(z, labelled, y[labelled])
+    labeled = np.random.default_rng(1).permutation(300)[:90]
+    found = classify(z, labeled, y[labeled])
     assert found.folds == 5 and found.C in PENALTIES and found.classes.tolist() == ["ant", "bee", "cat"]
-    assert sorted([*labelled, *found.rows]) == list(range(300))
+    assert sorted([*labeled, *found.rows]) == list(range(300))
     right = (found.predicted == y[found.rows]).mean()
     assert right > 0.85 and abs(right - found.accuracy.mean) < 0.1
     np.testing.assert_allclose(found.probability.sum(axis=1), 1)
-    assert found.majority == np.unique(y[labelled], return_counts=True)[1].max() / 90
+    assert found.majority == np.unique(y[labeled], return_counts=True)[1].max() / 90
     assert found.accuracy.mean > found.majority + 0.3 and found.macro_f1.mean > 0.8
 
 
@@ -41,11 +41,11 @@ def test_noise_scores_no_better_than_the_majority() -> None:
 
 def test_the_scale_and_offset_of_a_column_do_not_matter() -> None:
     z, y = planted(spread=2.0)
-    labelled = np.arange(100)
-    a = classify(z, labelled, y[labelled])
-    b = classify(z * 2.0 ** np.arange(-3, 3) + 5, labelled, y[labelled])
+    labeled = np.arange(100)
+    a = classify(z, labeled, y[labeled])
+    b = classify(z * 2.0 ** np.arange(-3, 3) + 5, labeled, y[labeled])
     np.testing.assert_allclose(a.probability, b.probability, atol=1e-4)
-    assert a.accuracy == b.accuracy and classify(z, labelled, y[labelled], seed=1).accuracy != a.accuracy
+    assert a.accuracy == b.accuracy and classify(z, labeled, y[labeled], seed=1).accuracy != a.accuracy
 
 
 def test_fewer_folds_for_small_classes(caplog: pytest.LogCaptureFixture) -> None:
@@ -53,7 +53,7 @@ def test_fewer_folds_for_small_classes(caplog: pytest.LogCaptureFixture) -> None
     rows = np.concatenate([np.flatnonzero(y == name)[:count] for name, count in (("ant", 9), ("bee", 9), ("cat", 3))])
     with caplog.at_level(logging.INFO):
         assert classify(z, rows, y[rows]).folds == 3
-    assert "3 folds instead of 5: a class has only 3 labelled nodes" in caplog.text
+    assert "3 folds instead of 5: a class has only 3 labeled nodes" in caplog.text
 
 
 def test_a_single_member_is_predicted_but_not_scored(caplog: pytest.LogCaptureFixture) -> None:
@@ -67,7 +67,7 @@ def test_a_single_member_is_predicted_but_not_scored(caplog: pytest.LogCaptureFi
 
 
 @pytest.mark.parametrize(
-    ("message", "labelled", "labels"),
+    ("message", "labeled", "labels"),
     [
         ("two classes with at least 2 nodes each; received 2 classes, the largest with 3 nodes", [0, 1, 2, 3], "aaab"),
         ("labels must have one class for each of 3 nodes", [0, 1, 2], "ab"),
@@ -75,9 +75,9 @@ def test_a_single_member_is_predicted_but_not_scored(caplog: pytest.LogCaptureFi
         ("row 1 is there twice", [1, 1, 2, 3], "abab"),
     ],
 )
-def test_what_is_refused(message: str, labelled: list[int], labels: str) -> None:
+def test_what_is_refused(message: str, labeled: list[int], labels: str) -> None:
     with pytest.raises(InputError, match=message):
-        classify(np.random.default_rng(0).normal(size=(10, 2)), np.array(labelled), list(labels))
+        classify(np.random.default_rng(0).normal(size=(10, 2)), np.array(labeled), list(labels))
 
 
 def test_folds_must_be_two() -> None:

@@ -19,7 +19,7 @@ from ssge.training.trainer import Trained, train
 
 _RANDOM = random_graph(n=200, p=6, m=500)
 GRAPH = replace(_RANDOM, labels=np.asarray(_RANDOM.features)[:, :3].argmax(1))  # classes that can be learned
-LABELLED, VALIDATION = np.arange(30), np.arange(30, 42)  # so few that accuracies are often equal
+LABELED, VALIDATION = np.arange(30), np.arange(30, 42)  # so few that accuracies are often equal
 EPOCHS = 12
 SETTINGS = [("gat", {}), ("gcn", {}), ("gcn", {"batch_norm": True}), ("mlp", {})]
 every_network = pytest.mark.parametrize(("name", "settings"), SETTINGS, ids=["gat", "gcn", "gcn-norm", "mlp"])
@@ -27,9 +27,9 @@ every_network = pytest.mark.parametrize(("name", "settings"), SETTINGS, ids=["ga
 
 def learn(name: str, settings: dict[str, Any], seed: int = 1, **options: Any) -> tuple[Method, Trained]:
     """Train a small network that keeps its best epoch, unless told otherwise."""
-    config = {"epochs": EPOCHS, "keep": "best", "learning_rate": 0.1} | settings
+    config = {"epochs": EPOCHS, "keep": "best", "lr": 0.1} | settings
     method = build(name, config, METHODS[name].sizes(GRAPH), seed, torch.float64)
-    return method, train(method, GRAPH, seed=seed, labelled=LABELLED, **({"validation": VALIDATION} | options))
+    return method, train(method, GRAPH, seed=seed, labeled=LABELED, **({"validation": VALIDATION} | options))
 
 
 def state(method: Method) -> dict[str, bytes]:

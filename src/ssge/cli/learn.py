@@ -168,7 +168,7 @@ def register(app: App, config: Any) -> None:
         out
             File to write: .parquet or .csv (id, e000...), .npy (ids beside it), or word2vec text (.txt, .vec, .emb).
         only
-            new: embed only the nodes that the run has not seen. The tables must hold these and their neighbourhood,
+            new: embed only the nodes that the run has not seen. The tables must hold these and their neighborhood,
             one step more than the encoder has layers, since the degrees of the outermost nodes count; and all edges
             that structural or aggregated features of these nodes come from. Whatever else they hold plays no part.
         force

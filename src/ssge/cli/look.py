@@ -29,9 +29,9 @@ def register(app: App) -> None:
         json
             Print as JSON.
         """
-        from ssge.experiments.catalogue import catalogue
+        from ssge.experiments.catalog import catalog
 
-        headings, lines = catalogue(kind)
+        headings, lines = catalog(kind)
         if json:
             print(jsonlib.dumps([dict(zip(headings, line, strict=True)) for line in lines], indent=2))
         else:
@@ -63,7 +63,7 @@ def register(app: App) -> None:
         force: Switch = False,
         quiet: Switch = False,
     ) -> None:
-        """Embed the import graph of installed Python packages; print table and neighbours, draw pictures.
+        """Embed the import graph of installed Python packages; print table and neighbors, draw pictures.
 
         Parameters
         ----------

@@ -20,7 +20,7 @@ class Reading:
     Parameters
     ----------
     nodes
-        Node table (CSV, TSV, Parquet; also .gz, .zst), one row a node.
+        Node table (CSV, TSV, Parquet; also .gz, .zst), one row per node.
     source
         Column of the edge table, by name or by position from 0; found if not given.
     target

@@ -46,11 +46,11 @@ def register(app: App) -> None:
         ids
             The nodes asked about.
         k
-            How many neighbours of each.
+            How many neighbors of each.
         every
             Ask about all nodes; needs --out.
         metric
-            cosine, or euclidean distance; columns are centred first.
+            cosine, or euclidean distance; columns are centered first.
         backend
             exact, or faiss for millions of nodes; its recall is measured and logged.
         out
@@ -140,7 +140,7 @@ def register(app: App) -> None:
         seed
             Decides where k-means starts.
         out
-            Write id, cluster and distance from its centre to a .csv or .parquet file.
+            Write id, cluster and distance from its center to a .csv or .parquet file.
         force
             Replace the file if it exists.
         json
@@ -188,7 +188,7 @@ def register(app: App) -> None:
     ) -> None:
         """Predict the classes of the nodes without a label from those with one.
 
-        A logistic regression on the embedding; its scores are cross-validated over the labelled nodes.
+        A logistic regression on the embedding; its scores are cross-validated over the labeled nodes.
 
         Parameters
         ----------
@@ -239,17 +239,17 @@ def register(app: App) -> None:
                 "majority": found.majority,
                 "folds": found.folds,
                 "C": found.C,
-                "labelled": len(rows),
+                "labeled": len(rows),
                 "predicted": counts,
             }
             print(jsonlib.dumps(summary, indent=2))
             return
         scores = [
-            ("accuracy %", f"{100 * found.accuracy.mean:.1f} ± {100 * found.accuracy.deviation:.1f}"),
-            ("macro-F1 %", f"{100 * found.macro_f1.mean:.1f} ± {100 * found.macro_f1.deviation:.1f}"),
+            ("accuracy %", f"{100 * found.accuracy.mean:.1f} ± {100 * found.accuracy.std:.1f}"),
+            ("macro-F1 %", f"{100 * found.macro_f1.mean:.1f} ± {100 * found.macro_f1.std:.1f}"),
             ("accuracy % of the most frequent class", f"{100 * found.majority:.1f}"),
         ]
-        print(f"{found.folds}-fold cross-validation over {len(rows):,} labelled nodes, C = {found.C:g}")
+        print(f"{found.folds}-fold cross-validation over {len(rows):,} labeled nodes, C = {found.C:g}")
         print_cells(("", ""), scores)
         if len(found.rows):
             lines = [(name, f"{count:,}") for name, count in counts.items()]
@@ -269,7 +269,7 @@ def register(app: App) -> None:
     ) -> None:
         """Show the nodes that are least like any others.
 
-        The score is the mean cosine distance of a node from its nearest neighbours in the embedding.
+        The score is the mean cosine distance of a node from its nearest neighbors in the embedding.
 
         Parameters
         ----------
@@ -278,7 +278,7 @@ def register(app: App) -> None:
         k
             How many nodes to show.
         neighbors
-            How many neighbours the score looks at.
+            How many neighbors the score looks at.
         out
             Write id and score of all nodes, highest first, to a .csv or .parquet file.
         force

@@ -39,7 +39,7 @@ class File:
 class Facts:
     """What is known of a dataset before it is read.
 
-    Sizes are what the loader gives: edges are directed, after symmetrising, without self-loops. They are None
+    Sizes are what the loader gives: edges are directed, after symmetrizing, without self-loops. They are None
     where they depend on options or on installed versions. ``split`` says what the dataset is evaluated on:
     its ``public`` split, the 20 splits of WikiCS, the split by year of OGB, or ``random`` ones, which
     `random_splits` makes.
@@ -50,14 +50,14 @@ class Facts:
     description: str
     source: str
     reference: str
-    licence: str
+    license: str
     format: Literal["planetoid", "npz", "wikics", "ogb", "imports", "digits", "karate", "sbm"]
     num_nodes: int | None = None
     num_edges: int | None = None
     num_features: int | None = None
     num_classes: int | None = None
     split: Literal["public", "random", "wikics20", "ogb"] = "random"
-    normalisation: Literal["row", "none"] = "none"
+    normalization: Literal["row", "none"] = "none"
     class_names: tuple[str, ...] = ()
     files: tuple[File, ...] = ()
     note: str = ""
@@ -96,7 +96,7 @@ _ARXIV_AREAS = (
     "na mm lo cy cr dc hc ce ni cc ai ma gl ne sc ar cv gr et sy "
     "cg oh pl se lg sd si ro it pf cl ir ms fl ds os gt db dl dm"
 )
-_NO_LICENCE = "not stated by the source"
+_NO_LICENSE = "not stated by the source"
 
 _TABLE = (
     Facts(
@@ -105,14 +105,14 @@ _TABLE = (
         description="Machine-learning papers joined by citations; words of the abstract as 0/1 features.",
         source=_PLANETOID,
         reference=_YANG,
-        licence=_NO_LICENCE,
+        license=_NO_LICENSE,
         format="planetoid",
         num_nodes=2_708,
         num_edges=10_556,
         num_features=1_433,
         num_classes=7,
         split="public",
-        normalisation="row",
+        normalization="row",
         class_names=(
             "Theory",
             "Reinforcement learning",
@@ -141,14 +141,14 @@ _TABLE = (
         description="Computer-science papers joined by citations; words of the paper as 0/1 features.",
         source=_PLANETOID,
         reference=_YANG,
-        licence=_NO_LICENCE,
+        license=_NO_LICENSE,
         format="planetoid",
         num_nodes=3_327,
         num_edges=9_104,
         num_features=3_703,
         num_classes=6,
         split="public",
-        normalisation="row",
+        normalization="row",
         class_names=(
             "Artificial intelligence",
             "Machine learning",
@@ -178,14 +178,14 @@ _TABLE = (
         description="Papers on diabetes joined by citations; tf-idf of the words of the abstract.",
         source=_PLANETOID,
         reference=_YANG,
-        licence=_NO_LICENCE,
+        license=_NO_LICENSE,
         format="planetoid",
         num_nodes=19_717,
         num_edges=88_648,
         num_features=500,
         num_classes=3,
         split="public",
-        normalisation="row",
+        normalization="row",
         class_names=("Experimental diabetes", "Type 1 diabetes", "Type 2 diabetes"),
         files=_planetoid(
             "PubMed",
@@ -206,7 +206,7 @@ _TABLE = (
         description="Computer goods joined when bought together; words of the reviews as 0/1 features.",
         source="https://github.com/shchur/gnn-benchmark",
         reference=_SHCHUR,
-        licence="MIT",
+        license="MIT",
         format="npz",
         num_nodes=13_752,
         num_edges=491_722,
@@ -236,7 +236,7 @@ _TABLE = (
         description="Authors in computer science joined by common papers; counts of keywords as features.",
         source="https://github.com/shchur/gnn-benchmark",
         reference=_SHCHUR,
-        licence="MIT",
+        license="MIT",
         format="npz",
         num_nodes=18_333,
         num_edges=163_788,
@@ -255,7 +255,7 @@ _TABLE = (
         description="Wikipedia articles on computer science joined by links; mean word vectors as features.",
         source="https://github.com/pmernyei/wiki-cs-dataset",
         reference="Mernyei, Cangea: Wiki-CS, a Wikipedia-Based Benchmark for Graph Neural Networks, 2020",
-        licence="MIT",
+        license="MIT",
         format="wikics",
         num_nodes=11_701,
         num_features=300,
@@ -289,7 +289,7 @@ _TABLE = (
         description="Computer-science papers on arXiv joined by citations; mean word vectors as features.",
         source="https://ogb.stanford.edu/docs/nodeprop/#ogbn-arxiv",
         reference="Hu et al.: Open Graph Benchmark, NeurIPS 2020",
-        licence="ODC-BY",
+        license="ODC-BY",
         format="ogb",
         num_nodes=169_343,
         num_edges=2_315_598,
@@ -314,7 +314,7 @@ _TABLE = (
         description="Modules of eight Python packages joined by imports; words of the source as features.",
         source="installed: numpy, scipy, scikit-learn, networkx, sympy, matplotlib, torch_geometric, joblib",
         reference="this package: ssge.datasets.imports",
-        licence="that of each package (BSD-3-Clause, MIT, and the licence of Matplotlib)",
+        license="that of each package (BSD-3-Clause, MIT, and the license of Matplotlib)",
         format="imports",
         num_features=2_000,
         note="Built from installed files, which are parsed but never run; sizes depend on their versions.",
@@ -325,7 +325,7 @@ _TABLE = (
         description="Handwritten digits joined to the most similar ones; 8 x 8 pixels as features.",
         source="sklearn.datasets.load_digits",
         reference="Alpaydin, Kaynak: Optical Recognition of Handwritten Digits, UCI 1998",
-        licence="CC BY 4.0",
+        license="CC BY 4.0",
         format="digits",
         num_nodes=1_797,
         num_features=64,
@@ -338,7 +338,7 @@ _TABLE = (
         description="Members of a karate club joined by friendship; each is its own feature.",
         source="networkx.karate_club_graph",
         reference="Zachary: An Information Flow Model for Conflict and Fission in Small Groups, 1977",
-        licence=_NO_LICENCE,
+        license=_NO_LICENSE,
         format="karate",
         num_nodes=34,
         num_edges=156,
@@ -352,7 +352,7 @@ _TABLE = (
         description="A random graph of any size whose blocks shape both its edges and its features.",
         source="generated",
         reference="Holland, Laskey, Leinhardt: Stochastic Blockmodels, 1983",
-        licence="none needed",
+        license="none needed",
         format="sbm",
         note="Options: nodes, classes, degree, features, homophily, feature_signal, seed.",
     ),

@@ -52,7 +52,7 @@ def load(name: str, root: str | Path | None = None, **options: Any) -> Graph:
 
 
 def from_facts(facts: Facts, root: str | Path | None = None, **options: Any) -> Graph:
-    """Load the dataset that ``facts`` describe; `load` is this for the datasets of the catalogue."""
+    """Load the dataset that ``facts`` describe; `load` is this for the datasets of the catalog."""
     loader = _LOADERS[facts.format]
     parameters = inspect.signature(loader).parameters.values()
     defaults = {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
@@ -64,7 +64,7 @@ def from_facts(facts: Facts, root: str | Path | None = None, **options: Any) -> 
 
 
 def _check_sizes(graph: Graph, facts: Facts) -> None:
-    """Refuse a graph that is not that of the catalogue; of files without a known checksum this is the only check."""
+    """Refuse a graph that is not that of the catalog; of files without a known checksum this is the only check."""
     for size in ("num_nodes", "num_edges", "num_features", "num_classes"):
         expected, found = getattr(facts, size), getattr(graph, size)
         if expected not in (None, found):

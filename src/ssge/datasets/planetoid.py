@@ -42,7 +42,7 @@ def read(facts: Facts, paths: Mapping[str, Path]) -> Graph:
 def _graph(facts: Facts, content: Mapping[str, Any]) -> Graph:
     first, tested = content["allx"].csr(), content["tx"].csr()
     order: NDArray[np.int64] = content["test.index"]
-    start, labelled = first.shape[0], content["y"].shape[0]
+    start, labeled = first.shape[0], content["y"].shape[0]
     # Isolated nodes are absent from test.index, but their numbers are not: the range has gaps.
     n = int(order.max()) + 1
     if order.min() != start or order.size != tested.shape[0]:
@@ -54,7 +54,7 @@ def _graph(facts: Facts, content: Mapping[str, Any]) -> Graph:
     classes[:start], classes[order] = content["ally"], content["ty"]
     lists: Mapping[int, list[int]] = content["graph"]
     edges = np.array([(i, j) for i, targets in lists.items() for j in targets], dtype=np.int64).reshape(-1, 2).T
-    split = Split(np.arange(labelled), np.arange(labelled, labelled + _VALID_NODES), np.sort(order))
+    split = Split(np.arange(labeled), np.arange(labeled, labeled + _VALID_NODES), np.sort(order))
     graph = Graph.of(
         edges=edges,
         features=compact(rows_of_sum_one(features)),
@@ -69,7 +69,7 @@ def _content(path: Path) -> Any:
         try:
             return np.array(path.read_text("ascii").split(), dtype=np.int64)
         except ValueError as error:
-            raise InputError(f"{path} must hold one node number a line ({error}).") from None
+            raise InputError(f"{path} must hold one node number per line ({error}).") from None
     return unpickle(path)
 
 

@@ -31,7 +31,7 @@ def sbm(
 
     Of the n * degree / 2 undirected edges exactly the share ``homophily`` joins nodes of one block, each pair
     being as likely as any other; the rest joins nodes of two blocks. A node of block c has the features
-    ``feature_signal * centre[c] + noise``, with centres drawn from N(0, I/p), so of length about one, and
+    ``feature_signal * center[c] + noise``, with centers drawn from N(0, I/p), so of length about one, and
     noise from N(0, I). Time and memory are linear in nodes and edges.
     """
     limits: tuple[tuple[str, float, float, float], ...] = (
@@ -50,10 +50,10 @@ def sbm(
     labels = rng.permutation(np.arange(nodes) % classes)
     edges = _edges(labels, classes, degree, homophily, rng)
     matrix = rng.standard_normal((nodes, features), dtype=np.float32)
-    centres = (feature_signal * rng.standard_normal((classes, features)) / np.sqrt(features)).astype(np.float32)
+    centers = (feature_signal * rng.standard_normal((classes, features)) / np.sqrt(features)).astype(np.float32)
     for start in range(0, nodes, _ROWS):  # in pieces, so that no second matrix of this size is made
         piece = slice(start, start + _ROWS)
-        matrix[piece] += centres[labels[piece]]
+        matrix[piece] += centers[labels[piece]]
     return Graph.of(edges=edges, features=matrix, labels=labels, name=facts.name)
 
 

@@ -10,7 +10,7 @@ from ssge.evaluation.geometry import (
     wasserstein_to_gaussian,
 )
 from ssge.evaluation.probe import AdamProbe, LbfgsProbe, Probe, ProbeScore, linear_probe, linear_probes
-from ssge.evaluation.scores import mean_and_deviation
+from ssge.evaluation.scores import mean_std
 
 __all__ = [
     "AdamProbe",
@@ -27,7 +27,7 @@ __all__ = [
     "kmeans_labels",
     "linear_probe",
     "linear_probes",
-    "mean_and_deviation",
+    "mean_std",
     "spectrum",
     "uniformity",
     "wasserstein_to_gaussian",

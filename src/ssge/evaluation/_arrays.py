@@ -1,4 +1,4 @@
-"""The arrays that evaluation accepts: a finite matrix, one class a row, and a split of the rows."""
+"""The arrays that evaluation accepts: a finite matrix, one class per row, and a split of the rows."""
 
 from __future__ import annotations
 

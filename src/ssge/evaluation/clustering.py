@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ssge.errors import InputError
 from ssge.evaluation._arrays import checked_embedding, checked_labels, unit_rows
-from ssge.evaluation.scores import mean_and_deviation
+from ssge.evaluation.scores import mean_std
 
 SPARSE = 0.05
 """Share of entries other than zero below which k-means takes a sparse matrix, in less time than a dense one (at the
@@ -68,7 +68,7 @@ def cluster(
     embedding
         n x d matrix.
     labels
-        One class index a row; k-means does not see them.
+        One class index per row; k-means does not see them.
     num_clusters
         k; the number of classes if None.
     seeds
@@ -84,7 +84,7 @@ def cluster(
     if classes.size < 2:
         raise InputError(f"labels must have at least 2 classes; received {classes.tolist()}.")
     k = classes.size if num_clusters is None else num_clusters
-    # One thread a seed and several seeds at once: pools inside each other fight for the cores. OpenMP keeps its limit
+    # One thread per seed and several seeds at once: pools inside each other fight for the cores. OpenMP keeps its limit
     # for each thread by itself, hence the initializer.
     threads, alone = torch.get_num_threads(), (1, "openmp")
     with threadpool_limits(limits=1), ThreadPoolExecutor(threads, "", threadpool_limits, alone) as pool:
@@ -93,5 +93,5 @@ def cluster(
         raise InputError("seeds must hold at least one seed; received none.")
     nmi = tuple(float(normalized_mutual_info_score(y, f)) for f in found)
     ari = tuple(float(adjusted_rand_score(y, f)) for f in found)
-    (nmi_mean, nmi_std), (ari_mean, ari_std) = mean_and_deviation(nmi), mean_and_deviation(ari)
+    (nmi_mean, nmi_std), (ari_mean, ari_std) = mean_std(nmi), mean_std(ari)
     return ClusterScore(nmi_mean, ari_mean, nmi_std, ari_std, nmi, ari)

@@ -28,7 +28,7 @@ def spectrum(embedding: ArrayLike) -> NDArray[np.float64]:
 
 
 def effective_rank(embedding: ArrayLike) -> float:
-    """Exponential of the entropy of the normalised eigenvalues: between 1 (one direction) and d (white).
+    """Exponential of the entropy of the normalized eigenvalues: between 1 (one direction) and d (white).
 
     Takes an embedding or the 1-d array that `spectrum` made of it; 0 if every column is constant.
     """
@@ -41,7 +41,7 @@ def effective_rank(embedding: ArrayLike) -> float:
 
 
 def wasserstein_to_gaussian(embedding: ArrayLike) -> float:
-    """Squared 2-Wasserstein distance 2d - 2 tr(R^(1/2)) of the standardised columns from N(0, I).
+    """Squared 2-Wasserstein distance 2d - 2 tr(R^(1/2)) of the standardized columns from N(0, I).
 
     R is their correlation matrix. Between 0 (uncorrelated) and 2d - 2 sqrt(d) (one direction); a constant
     column counts fully, as 2. Takes an embedding or the 1-d array that `spectrum` made of it.

@@ -25,13 +25,13 @@ Candidates: TypeAlias = "Iterator[tuple[float, NDArray[Any]]]"
 class LbfgsProbe(BaseModel):
     """Multinomial logistic regression, solved to convergence, its penalty chosen on the validation nodes.
 
-    Minimises, over W (k x d) and an unpenalised bias b, with n training nodes,
+    Minimizes, over W (k x d) and an unpenalized bias b, with n training nodes,
 
         (1/n) sum_i CE(W x_i + b, y_i) + |W|^2 / (2 C n),
 
-    so ``C`` is that of scikit-learn. The embedding is centred (the bias makes that immaterial to the optimum)
+    so ``C`` is that of scikit-learn. The embedding is centered (the bias makes that immaterial to the optimum)
     and divided by one number, the root mean square of its column deviations over all nodes; hence neither a
-    shift nor a rescaling of the embedding changes the score. Columns are not standardised one by one: their
+    shift nor a rescaling of the embedding changes the score. Columns are not standardized one by one: their
     relative scale is part of what the encoder learned.
 
     Parameters
@@ -66,7 +66,7 @@ class AdamProbe(BaseModel):
 
     Parameters
     ----------
-    learning_rate, weight_decay
+    lr, weight_decay
         Of Adam. Released are 1e-2 and, by dataset, 1e-4 (Cora and most), 1e-2 (CiteSeer), 0 (PubMed).
     steps
         How long it trains.
@@ -77,7 +77,7 @@ class AdamProbe(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     kind: Literal["adam"] = "adam"
-    learning_rate: PositiveFloat = 1e-2
+    lr: PositiveFloat = 1e-2
     weight_decay: float = Field(default=1e-4, ge=0)
     steps: PositiveInt = 3000
     every: PositiveInt = 20
@@ -110,7 +110,7 @@ def linear_probe(
     embedding
         n x d matrix; float32 and float64 are kept by `AdamProbe`, `LbfgsProbe` computes in float64.
     labels
-        One class index a row. The classes known to the probe are those of the training rows.
+        One class index per row. The classes known to the probe are those of the training rows.
     split
         Disjoint training, validation and test rows.
     probe
@@ -260,7 +260,7 @@ def adam_path(inputs: Matrix, targets: NDArray[np.int64], start: Matrix, probe: 
         square *= beta2
         square += (1 - beta2) * gradient**2
         root = np.sqrt(square) / math.sqrt(1 - beta2**step) + epsilon
-        weights = weights - probe.learning_rate / (1 - beta1**step) * mean / root
+        weights = weights - probe.lr / (1 - beta1**step) * mean / root
         if step % probe.every == 0:
             yield step, weights
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ssge.evaluation import geometry, mean_and_deviation
+from ssge.evaluation import geometry, mean_std
 from ssge.experiments.folder import RunFolder
 from ssge.files import atomic
 from ssge.graph import Graph
@@ -145,7 +145,7 @@ def _scores(record: RunRecord) -> str:
 
 
 def _percent(values: Iterable[float]) -> str:
-    mean, deviation = mean_and_deviation([100 * value for value in values])
+    mean, deviation = mean_std([100 * value for value in values])
     return f"{mean:.1f} ± {deviation:.1f}"
 
 

@@ -40,7 +40,7 @@ def demonstrate(
     show: Callable[[Sequence[Row], str], None],
     say: Callable[[str], None],
 ) -> None:
-    """Embed the import graph, then print the table and neighbours and draw the pictures into ``out``."""
+    """Embed the import graph, then print the table and neighbors and draw the pictures into ``out``."""
     graph = load("imports")
     recipe = load_recipe("ssge/imports")
     protocol = PROTOCOLS[recipe.protocol]

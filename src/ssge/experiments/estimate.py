@@ -215,11 +215,11 @@ def _seconds_of_steps(graph: Graph, method: str, config: Any, dtype: Precision) 
     from ssge.training.trainer import step
 
     trial = build(method, config.model_dump(), METHODS[method].sizes(graph), 0, getattr(torch, dtype))
-    view, optimiser, generator = trial.prepare(graph), trial.optimiser(), torch.Generator().manual_seed(0)
+    view, optimizer, generator = trial.prepare(graph), trial.optimizer(), torch.Generator().manual_seed(0)
     ends = [time.perf_counter()]
     with kept_memory():
         for batch in chain.from_iterable(trial.batches(view, generator) for _ in range(_TRIAL_EPOCHS)):
-            step(trial, batch, optimiser, generator)
+            step(trial, batch, optimizer, generator)
             ends.append(time.perf_counter())
             if len(ends) > _TRIAL_EPOCHS and ends[-1] - ends[0] > _TRIAL_SECONDS:
                 break
@@ -241,7 +241,7 @@ def _trial(graph: Graph, method: str, config: Any, dtype: Precision) -> _Trial:
     short = config.model_copy(update={"epochs": _TRIAL_EPOCHS})
     trial = build(method, short.model_dump(), METHODS[method].sizes(graph), 0, getattr(torch, dtype))
     nodes = np.arange(graph.num_nodes) if trial.supervised else None
-    ended = train(trial, graph, labelled=nodes, validation=nodes, observers=[enough])
+    ended = train(trial, graph, labeled=nodes, validation=nodes, observers=[enough])
     ends = [line["seconds"] for line in ended.history]
     step = statistics.median(after - before for before, after in pairwise(ends))
     return _Trial(step, max(ends[0] - step, 0.0))

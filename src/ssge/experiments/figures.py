@@ -30,7 +30,7 @@ Array: TypeAlias = NDArray[np.floating[Any]]
 FORMATS = (".png", ".svg")
 DPI = 150
 INK, MUTED, FAINT = "#222222", "#666666", "#c8c8c8"
-# Okabe and Ito's colours for colour-blind readers (black softened, yellow darkened), then four more.
+# Okabe and Ito's colors for color-blind readers (black softened, yellow darkened), then four more.
 OKABE_ITO = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#3a3a3a", "#c9b800")
 PALETTE = (*OKABE_ITO, "#882255", "#8a8a2b", "#332288", "#9a9a9a")
 # Each leaves room for lighter and darker shades of its own.
@@ -48,7 +48,7 @@ def embedding_map(
     seed: int = 0,
     max_points: int = 5000,
 ) -> Path:
-    """Draw the nodes on a plane, coloured by class.
+    """Draw the nodes on a plane, colored by class.
 
     Two columns are drawn as they are. More are reduced to 50 principal components, the rows scaled to length
     one and laid out by t-SNE; a single column, fewer than five nodes or nodes that all coincide are drawn by
@@ -64,7 +64,7 @@ def embedding_map(
     embedding
         n x d, finite.
     labels
-        n class indices, negative for no class; None draws all nodes in one colour.
+        n class indices, negative for no class; None draws all nodes in one color.
     class_names
         What the indices stand for; without them classes are called by number.
     title
@@ -86,13 +86,13 @@ def embedding_map(
     layout, axis_names = _layout(points[chosen], seed)
     present = [int(c) for c in np.unique(shown) if c >= 0]
     names = [str(class_names[c]) if len(class_names) else f"class {c}" for c in present]
-    colours, dark, families = _class_colours(names)
+    colors, dark, families = _class_colors(names)
 
     figure = _figure(10.0, 7.6, title)
     axes = figure.subplots()
     paint = np.full((len(shown), 3), _rgb(FAINT if present else PALETTE[0]))
-    for index, colour in zip(present, colours, strict=True):
-        paint[shown == index] = colour
+    for index, color in zip(present, colors, strict=True):
+        paint[shown == index] = color
     size = float(np.clip(40_000 / len(shown), 7, 70))
     # Thousands of vector dots would make an SVG slow to open; the words around them stay vectors.
     axes.scatter(layout[:, 0], layout[:, 1], s=size, c=paint, alpha=0.85, linewidths=0, rasterized=True)
@@ -108,9 +108,9 @@ def embedding_map(
     if families:
         for family, members in families.items():
             ends = sorted({0, len(members) // 2, len(members) - 1})
-            entries[f"{family}, {_counted(len(members))}"] = [colours[members[k]] for k in ends]
+            entries[f"{family}, {_counted(len(members))}"] = [colors[members[k]] for k in ends]
     elif len(present) <= len(PALETTE):
-        entries = {name: [colour] for name, colour in zip(names, colours, strict=True)}
+        entries = {name: [color] for name, color in zip(names, colors, strict=True)}
     if present and shown[0] < 0:
         entries["no class"] = [FAINT]
     _side_legend(figure, entries, "First part of the name" if families else None)
@@ -122,7 +122,7 @@ def embedding_map(
 def loss_curves(path: str | Path, history: Sequence[Mapping[str, Any]], title: str) -> Path:
     """Draw the loss, its terms and the effective rank over the epochs.
 
-    The history is one dict an epoch, with ``epoch`` and ``total``, and any of ``alignment``, ``uniformity``
+    The history is one dict per epoch, with ``epoch`` and ``total``, and any of ``alignment``, ``uniformity``
     and ``effective_rank``. A term that only some epochs have is joined over the others; one that no epoch has
     gets no panel.
     """
@@ -142,14 +142,14 @@ def loss_curves(path: str | Path, history: Sequence[Mapping[str, Any]], title: s
     ]
     panels = [panel for panel in panels if curves.keys() & panel[2]]
     figure = _figure(0.6 + 3.9 * len(panels), 3.7, title)
-    colours = dict(zip(curves, PALETTE, strict=False))
+    colors = dict(zip(curves, PALETTE, strict=False))
     row_of_axes = figure.subplots(1, len(panels), sharex=True, squeeze=False)[0]
     for axes, (head, unit, terms) in zip(row_of_axes, panels, strict=True):
         drawn = {term: curves[term] for term in terms if term in curves}
         for term, curve in drawn.items():
             marker = "o" if len(curve) <= 20 else ""
             last = f"last {curve[-1, 1]:,.4g}".replace("-", "\N{MINUS SIGN}")
-            axes.plot(*curve.T, c=colours[term], lw=1.8, marker=marker, ms=4, label=f"{term}, {last}")
+            axes.plot(*curve.T, c=colors[term], lw=1.8, marker=marker, ms=4, label=f"{term}, {last}")
         values = np.concatenate(list(drawn.values()))[:, 1]
         wide = bool(0 < 30 * values.min() < values.max())
         axes.set_yscale("log" if wide else "linear")
@@ -170,7 +170,7 @@ def covariance(
 ) -> Path:
     """Draw the absolute correlations between the columns of two embeddings, on one scale from 0 to 1.
 
-    The first 256 columns are shown, in their own order; a constant one, which has no correlation, is grey.
+    The first 256 columns are shown, in their own order; a constant one, which has no correlation, is gray.
     Each embedding needs two rows; their numbers of columns may differ.
     """
     from matplotlib import colormaps
@@ -217,12 +217,12 @@ def spectrum(
     axes.set(yscale="log")
     axes.margins(x=0.02)
     smallest = 1.0
-    for (name, embedding), colour in zip(curves.items(), cycle(PALETTE), strict=False):
+    for (name, embedding), color in zip(curves.items(), cycle(PALETTE), strict=False):
         eigenvalues = eigenvalues_of(embedding)
         label = f"{name}: effective rank {effective_rank(eigenvalues):.3g} of {len(eigenvalues)}"
         visible = np.maximum(eigenvalues, SMALLEST_EIGENVALUE / 10)  # what is lower leaves through the bottom
         marker = "o" if len(visible) <= 20 else ""
-        axes.plot(np.arange(1, len(visible) + 1), visible, c=colour, lw=1.9, marker=marker, ms=4, label=label)
+        axes.plot(np.arange(1, len(visible) + 1), visible, c=color, lw=1.9, marker=marker, ms=4, label=label)
         smallest = min(smallest, float(visible.min()))
     isotropic = "isotropic Gaussian: every eigenvalue 1"
     axes.axhline(1.0, color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1, label=isotropic)
@@ -288,10 +288,10 @@ def _absolute_correlation(embedding: Array, name: str) -> Array:
     return np.minimum(correlation, 1.0)
 
 
-def _class_colours(names: Sequence[str]) -> tuple[Array, Array, dict[str, list[int]]]:
-    """Choose a colour a class and a darker one for its name; also return the families that share a hue."""
+def _class_colors(names: Sequence[str]) -> tuple[Array, Array, dict[str, list[int]]]:
+    """Choose a color a class and a darker one for its name; also return the families that share a hue."""
     if len(names) <= len(PALETTE):
-        few = np.array([_rgb(colour) for colour in PALETTE[: len(names)]])
+        few = np.array([_rgb(color) for color in PALETTE[: len(names)]])
         return few, few, {}
     families: dict[str, list[int]] = {}
     for k in sorted(range(len(names)), key=lambda k: names[k]):
@@ -300,17 +300,17 @@ def _class_colours(names: Sequence[str]) -> tuple[Array, Array, dict[str, list[i
     grouped = 1 < len(families) < len(names)
     if not grouped:  # deal the classes out to all hues
         families = {hue: list(range(len(names)))[k :: len(FAMILIES)] for k, hue in enumerate(FAMILIES)}
-    colours, dark = np.empty((2, len(names), 3))
+    colors, dark = np.empty((2, len(names), 3))
     for members, hue in zip(families.values(), cycle(FAMILIES), strict=False):
         steps = np.linspace(-0.35, 0.5, len(members)) if len(members) > 1 else [0.0]
         for k, step in zip(members, steps, strict=True):
-            colours[k] = (1 - abs(step)) * _rgb(hue) + max(step, 0.0)  # towards black or white
+            colors[k] = (1 - abs(step)) * _rgb(hue) + max(step, 0.0)  # towards black or white
             dark[k] = 0.6 * _rgb(hue)
-    return colours, dark, families if grouped else {}
+    return colors, dark, families if grouped else {}
 
 
-def _rgb(colour: str) -> Array:
-    return np.array([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)])
+def _rgb(color: str) -> Array:
+    return np.array([int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)])
 
 
 def _counted(classes: int) -> str:
@@ -342,14 +342,14 @@ def _dress(axes: Axes, x: str, y: str) -> None:
 
 
 def _side_legend(figure: Figure, entries: Mapping[str, Sequence[Any]], title: str | None) -> None:
-    """Put a legend beside the axes; an entry of several colours shows them all."""
+    """Put a legend beside the axes; an entry of several colors shows them all."""
     from matplotlib.legend_handler import HandlerTuple
     from matplotlib.lines import Line2D
 
     if not entries:
         return
     dots: list[Any] = [
-        tuple(Line2D([], [], ls="", marker="o", ms=7, c=c) for c in colours) for colours in entries.values()
+        tuple(Line2D([], [], ls="", marker="o", ms=7, c=c) for c in colors) for colors in entries.values()
     ]
     look: dict[str, Any] = {"frameon": False, "fontsize": 10, "title_fontsize": 10, "labelcolor": INK}
     look |= {"title": title, "alignment": "left", "loc": "outside right upper"}
@@ -357,7 +357,7 @@ def _side_legend(figure: Figure, entries: Mapping[str, Sequence[Any]], title: st
     legend.get_title().set_color(MUTED)
 
 
-def _name_on_map(figure: Figure, axes: Axes, groups: list[Array], names: list[str], colours: Array) -> None:
+def _name_on_map(figure: Figure, axes: Axes, groups: list[Array], names: list[str], colors: Array) -> None:
     """Write each class's name on or next to its nodes, the largest class first; skip what has no room."""
     from matplotlib.patheffects import withStroke
 
@@ -370,8 +370,8 @@ def _name_on_map(figure: Figure, axes: Axes, groups: list[Array], names: list[st
     for k in sorted(range(len(groups)), key=lambda k: -len(groups[k])):
         if len(groups[k]) < enough:
             break
-        centre, radius = _heart(groups[k])
-        text = axes.annotate(names[k], centre, xytext=(0, 0), color=colours[k], **look)
+        center, radius = _heart(groups[k])
+        text = axes.annotate(names[k], center, xytext=(0, 0), color=colors[k], **look)
         text.set_in_layout(False)
         tall = 1.5 * radius * axes.transData.get_matrix()[1, 1] * 72 / DPI  # in points
         # A name that would cover a small class stands above or below it.

@@ -30,7 +30,7 @@ class RunFolder:
 
     @property
     def history(self) -> Path:
-        """One JSON line an epoch."""
+        """One JSON line per epoch."""
         return self.path / "history.jsonl"
 
     @property

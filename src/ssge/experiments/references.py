@@ -24,7 +24,7 @@ def raw_features(graph: Graph) -> NDArray[np.floating[Any]]:
 
 
 def propagated_features(graph: Graph, hops: int = 2) -> NDArray[np.floating[Any]]:
-    """Return A^hops X, with A the symmetrically normalised adjacency with self-loops: a GCN without weights."""
+    """Return A^hops X, with A the symmetrically normalized adjacency with self-loops: a GCN without weights."""
     n = graph.num_nodes
     weights = np.ones(graph.num_edges) if graph.weights is None else graph.weights
     source, target = graph.edges
@@ -38,7 +38,7 @@ def propagated_features(graph: Graph, hops: int = 2) -> NDArray[np.floating[Any]
 
 
 def spectral_clustering(graph: Graph) -> NDArray[np.floating[Any]]:
-    """Return as many eigenvectors of the graph's regularised Laplacian as there are classes; features play no part.
+    """Return as many eigenvectors of the graph's regularized Laplacian as there are classes; features play no part.
 
     K-means on its rows, scaled to unit norm, is spectral clustering.
     """

@@ -133,7 +133,7 @@ def fit(
                 built,
                 graph,
                 seed=seed,
-                labelled=None if split is None else split.train,
+                labeled=None if split is None else split.train,
                 validation=None if split is None else split.valid,
                 observers=watching,
                 checkpoint=checkpoint,

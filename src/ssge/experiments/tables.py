@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ssge.evaluation.scores import mean_and_deviation
+from ssge.evaluation.scores import mean_std
 from ssge.records import RunRecord, Scores
 
 
@@ -18,31 +18,31 @@ class Row(NamedTuple):
     name: str
     seeds: int
     accuracy: float | None
-    encoder_deviation: float
-    probe_deviation: float
+    encoder_std: float
+    probe_std: float
     nmi: float
-    nmi_deviation: float
+    nmi_std: float
     ari: float
-    ari_deviation: float
+    ari_std: float
     effective_rank: float
     seconds: float | None = None
 
 
 def row(name: str, scores: Sequence[Scores], seconds: Sequence[float] = ()) -> Row:
-    """Summarise the scores of one method, one item an encoder seed."""
+    """Summarize the scores of one method, one item an encoder seed."""
     accuracy, across, within = None, 0.0, 0.0
     if all(s.accuracies for s in scores):
-        accuracy, across = mean_and_deviation([100 * _mean(s.accuracies) for s in scores])
-        within = _mean([mean_and_deviation([100 * a for a in s.accuracies]).deviation for s in scores])
-    nmi = mean_and_deviation([100 * _mean(s.nmi) for s in scores])
-    ari = mean_and_deviation([100 * _mean(s.ari) for s in scores])
+        accuracy, across = mean_std([100 * _mean(s.accuracies) for s in scores])
+        within = _mean([mean_std([100 * a for a in s.accuracies]).std for s in scores])
+    nmi = mean_std([100 * _mean(s.nmi) for s in scores])
+    ari = mean_std([100 * _mean(s.ari) for s in scores])
     rank = _mean([s.geometry["effective_rank"] for s in scores])
     took = _mean(seconds) if seconds else None
     return Row(name, len(scores), accuracy, across, within, *nmi, *ari, rank, took)
 
 
 def rows(records: Sequence[RunRecord], protocol: str) -> list[Row]:
-    """Summarise records by method, in the order in which the methods first occur."""
+    """Summarize records by method, in the order in which the methods first occur."""
     groups: dict[str, list[RunRecord]] = {}
     for record in records:
         groups.setdefault(record.method, []).append(record)
@@ -61,14 +61,14 @@ def cells(line: Row) -> tuple[str, ...]:
     return (
         line.name,
         "-" if line.accuracy is None else f"{line.accuracy:.2f}",
-        f"{line.encoder_deviation:.2f}" if several and line.accuracy is not None else "-",
-        f"{line.probe_deviation:.2f}" if line.probe_deviation else "-",
-        f"{line.nmi:.2f}" + (f" ± {line.nmi_deviation:.2f}" if several else ""),
-        f"{line.ari:.2f}" + (f" ± {line.ari_deviation:.2f}" if several else ""),
+        f"{line.encoder_std:.2f}" if several and line.accuracy is not None else "-",
+        f"{line.probe_std:.2f}" if line.probe_std else "-",
+        f"{line.nmi:.2f}" + (f" ± {line.nmi_std:.2f}" if several else ""),
+        f"{line.ari:.2f}" + (f" ± {line.ari_std:.2f}" if several else ""),
         f"{line.effective_rank:.1f}",
         "-" if line.seconds is None else f"{line.seconds:.1f}",
     )
 
 
 def _mean(values: Sequence[float]) -> float:
-    return mean_and_deviation(values).mean
+    return mean_std(values).mean

@@ -104,7 +104,7 @@ def read_edges(
     _tell(table, ends, heavy, chosen if like is None else range(len(table.names)))
     if _like_a_matrix(table, data.num_rows):
         log.warning(
-            "%s: looks like an adjacency matrix, %d rows and %d columns, but is read as one edge a row; "
+            "%s: looks like an adjacency matrix, %d rows and %d columns, but is read as one edge per row; "
             "matrices are read from scipy, .npz and Matrix Market.",
             *(table.where, data.num_rows, len(table.names)),
         )
@@ -248,7 +248,7 @@ def aggregation(edge_columns: Any) -> tuple[tuple[str, str], ...]:
 
 
 def aggregate(edges: Edges, name: str, how: str, direction: Direction) -> NDArray[np.float64]:
-    """Return one number a node, of a column over its edges: those a node hears along, both ends if undirected.
+    """Return one number per node, of a column over its edges: those a node hears along, both ends if undirected.
 
     Rows count as they are in the table, duplicates twice, a self-loop once. Missing values are left out; a node with
     no value has 0.

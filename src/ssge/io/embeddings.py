@@ -1,4 +1,4 @@
-"""Embeddings as a joinable table: one row a node, columns ``id, e000, e001, ...``; the ending decides the format."""
+"""Embeddings as a joinable table: one row per node, columns ``id, e000, e001, ...``; the ending decides the format."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def write_embedding(path: Path, node_ids: NDArray[Any], vectors: NDArray[np.floa
         - ``.txt``, ``.vec``, ``.emb``: the text format of word2vec, a line ``n d``, then an id and d numbers a line,
           separated by spaces. Ids with white space, or empty ones, are refused.
     node_ids
-        One id a row. Integers become int64, strings stay strings, anything else is written as its ``str``.
+        One id per row. Integers become int64, strings stay strings, anything else is written as its ``str``.
     vectors
         n x d array.
     """

@@ -1,4 +1,4 @@
-"""The history of a training as a file: one JSON line an epoch."""
+"""The history of a training as a file: one JSON line per epoch."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ NONE = frozenset(("", "NA", "NaN", "nan", "null", "NULL"))
 def read_labels(
     path: Path, embedding: Embedding, id: str | None = None, label: str | None = None
 ) -> tuple[NDArray[np.int64], list[Any]]:
-    """Return the rows of the labelled nodes in an embedding and their labels, in the order of the file.
+    """Return the rows of the labeled nodes in an embedding and their labels, in the order of the file.
 
     Labels, and ids in text files, lose the blanks around them. Labels that are missing, and ids that are not in the
     embedding, are counted in the log; a second label of one node is an error that names its line.
@@ -103,7 +103,7 @@ def _trimmed(value: Any, none: Collection[str]) -> Any:
 def _tell_unknown(path: Path, unknown: list[Any], total: int) -> None:
     if not unknown:
         return
-    text = f"{len(unknown):,} of {total:,} labelled ids are not in the embedding, such as {shown(unknown[0])}"
+    text = f"{len(unknown):,} of {total:,} labeled ids are not in the embedding, such as {shown(unknown[0])}"
     if len(unknown) == total:
         raise InputError(f"{path}: {text}.")
     log.warning("%s: %s.", path, text)

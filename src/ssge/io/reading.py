@@ -62,12 +62,12 @@ def read_graph(
     Parameters
     ----------
     edges
-        A table with one edge a row: CSV, TSV or other delimited text (also gzip or zstd), a Parquet file or a folder
+        A table with one edge per row: CSV, TSV or other delimited text (also gzip or zstd), a Parquet file or a folder
         of them, a pandas, polars or pyarrow table. Or a whole graph: scipy or gnn-benchmark ``.npz``, Matrix Market,
         GraphML, GML, a PyG ``Data`` in a ``.pt`` file, a folder with the raw files of an OGB dataset; a NetworkX, PyG
         or DGL graph, a scipy sparse adjacency, a `Graph`. Pickles are never opened.
     nodes
-        A table with one node a row, as above. With a matrix, whose nodes have no ids, its rows are in the same order.
+        A table with one node per row, as above. With a matrix, whose nodes have no ids, its rows are in the same order.
     source, target
         Columns of the edge table. Default: source and target, src and dst, from and to, u and v, head and tail, in
         any case; else the first two.
@@ -122,7 +122,7 @@ def read_graph(
     A column of a table is given by its name or by its position from 0; digits as text are a position where no column
     has that name.
 
-    Text columns of the node table are categories, one feature a level, if they have 50 levels and half as many levels
+    Text columns of the node table are categories, one feature per level, if they have 50 levels and half as many levels
     as rows at most; named in ``columns``, up to 10,000 levels. Digits behind a zero, as in 08001, are text. Other
     text, dates and times are refused. Lists of numbers, as long in each row, become as many features. An empty field
     is a missing value; in columns of numbers NA, NaN and null are too.
@@ -278,7 +278,7 @@ def _of_parts(parts: Parts, rows: Nodes | None, where: str, options: Recipe) -> 
     if matrix.ndim != 2 or not (np.issubdtype(matrix.dtype, np.number) or matrix.dtype == bool):
         raise InputError(f"{where}: features must be a matrix of numbers; received {matrix.dtype}, {matrix.shape}.")
     if np.iscomplexobj(matrix) or matrix.shape[0] != n or not matrix.shape[1]:
-        raise InputError(f"{where}: features must be real, one row a node ({n:,}); received shape {matrix.shape}.")
+        raise InputError(f"{where}: features must be real, one row per node ({n:,}); received shape {matrix.shape}.")
     if sp.issparse(matrix) and not np.isfinite(matrix.data).all():
         raise InputError(f"{where}: features must be finite.")
     return parts, [Raw("x", "matrix", matrix, place=lambda row: f"{where}, row {row + 1}")]

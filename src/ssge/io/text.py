@@ -25,7 +25,7 @@ _NEWLINE, _NEWLINE_BYTES = re.compile(r"\r\n|\n|\r"), re.compile(rb"\r\n|\n|\r")
 
 
 class TextTable:
-    """A text file with one row a line.
+    """A text file with one row per line.
 
     Lines at the top that begin with # or % are passed over, and so are blank lines anywhere. The delimiter is the one
     of tab, comma, semicolon and pipe that divides the first rows into as many fields each, the most fields first; else

@@ -23,7 +23,7 @@ class AutoencoderConfig(MethodConfig):
     """Settings of a graph autoencoder."""
 
     epochs: int = Field(200, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
-    learning_rate: float = Field(1e-2, gt=0, description="Adam's learning rate.")
+    lr: float = Field(1e-2, gt=0, description="Adam's learning rate.")
     weight_decay: float = Field(0.0, ge=0, description="L2 penalty added to the gradient, as Adam has it.")
     widths: tuple[PositiveInt, ...] = Field(
         (256, 128), min_length=1, description="Width of each layer, the code last; published for links: 32 16."

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from ssge.errors import InputError
 from ssge.graph import Graph, GraphInfo
 from ssge.objectives import Losses
-from ssge.ops.adjacency import Normalisation
+from ssge.ops.adjacency import Normalization
 from ssge.registry import Registry
 from ssge.views import View
 
@@ -35,7 +35,7 @@ class MethodConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     epochs: int = Field(100, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
-    learning_rate: float = Field(1e-3, gt=0, description="Adam's learning rate.")
+    lr: float = Field(1e-3, gt=0, description="Adam's learning rate.")
     weight_decay: float = Field(1e-5, ge=0, description="L2 penalty added to the gradient, as Adam has it.")
 
 
@@ -43,7 +43,7 @@ class Method(nn.Module, ABC):
     """A way to learn embeddings, built from its configuration and the sizes of a graph.
 
     Subclasses give the class facts, build their parts in ``__init__``, and write `forward`; the rest has defaults.
-    Training goes through `forward` because distributed training synchronises only what goes through it.
+    Training goes through `forward` because distributed training synchronizes only what goes through it.
 
     Attributes
     ----------
@@ -60,8 +60,8 @@ class Method(nn.Module, ABC):
         Whether it learns from the labels of training nodes; it is then scored by its own class scores.
     inductive
         Whether a trained model embeds other graphs than the one it was trained on.
-    normalisation
-        Degrees by which views are normalised, `ssge.ops.adjacency.Adjacency`: as the library of the released code does.
+    normalization
+        Degrees by which views are normalized, `ssge.ops.adjacency.Adjacency`: as the library of the released code does.
     offset
         Added to every number of an embedding.
     """
@@ -74,7 +74,7 @@ class Method(nn.Module, ABC):
     modes: ClassVar[tuple[str, ...]] = ("full",)
     supervised: ClassVar[bool] = False
     inductive: ClassVar[bool] = True
-    normalisation: Normalisation = "out-in"
+    normalization: Normalization = "out-in"
     offset: float = 0.0
     Config: ClassVar[type[MethodConfig]]
 
@@ -145,12 +145,12 @@ class Method(nn.Module, ABC):
             raise InputError(
                 f"{graph.name} has {graph.num_features} features, the model was built for {self.info.num_features}."
             )
-        return View.of(graph, self.normalisation, self.weight.device, self.weight.dtype)
+        return View.of(graph, self.normalization, self.weight.device, self.weight.dtype)
 
-    def optimiser(self) -> torch.optim.Optimizer:
-        """Return the optimiser of what is trained; its rates are multiplied by `pace`."""
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Return the optimizer of what is trained; its rates are multiplied by `pace`."""
         trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
-        rate, decay = self.config.learning_rate, self.config.weight_decay
+        rate, decay = self.config.lr, self.config.weight_decay
         return torch.optim.Adam(trained, lr=rate, weight_decay=decay, fused=True)
 
     def pace(self, progress: float) -> float:
@@ -166,7 +166,7 @@ class Method(nn.Module, ABC):
         """Return the losses of one training step, on a batch: by default the clean view of a graph."""
 
     def after_step(self, progress: float) -> None:
-        """Do what follows the optimiser's step, for example a moving average; ``progress`` goes from 0 to 1."""
+        """Do what follows the optimizer's step, for example a moving average; ``progress`` goes from 0 to 1."""
 
     def encode(self, view: View, chunk: int) -> Tensor:
         """Return the encoder's raw output on a view, n x d, in chunks of nodes."""
@@ -186,7 +186,7 @@ class Method(nn.Module, ABC):
 
         They are the encoder's output on the clean graph times one number, `scale`, fixed after training. The output
         itself can be tiny, which misleads whatever assumes unit scale (a classifier's default penalty, a
-        tolerance); one factor repairs that and changes no angle, ratio of distances or neighbour. `offset` is added,
+        tolerance); one factor repairs that and changes no angle, ratio of distances or neighbor. `offset` is added,
         which is 0 unless a method has a setting for it.
         """
         self.eval()

@@ -23,7 +23,7 @@ Rate: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 class BootstrapConfig(MethodConfig):
     """Settings of an online network, its predictor, and the target that follows it."""
 
-    learning_rate: float = Field(1e-3, gt=0, description="AdamW's learning rate, at its highest.")
+    lr: float = Field(1e-3, gt=0, description="AdamW's learning rate, at its highest.")
     weight_decay: float = Field(1e-5, ge=0, description="AdamW's weight decay, apart from the gradient.")
     widths: tuple[PositiveInt, ...] = Field(
         (512, 256), min_length=1, description="Width of each layer, the embedding last."
@@ -31,22 +31,22 @@ class BootstrapConfig(MethodConfig):
     predictor_width: PositiveInt = Field(512, description="Width of the predictor's hidden layer.")
     momentum: float = Field(0.99, ge=0, le=1, description="Momentum of the target's moving average.")
     norm_momentum: float = Field(
-        0.1, gt=0, le=1, description="Share of each pass in the running figures of batch normalisation; released: 0.01."
+        0.1, gt=0, le=1, description="Share of each pass in the running figures of batch normalization; released: 0.01."
     )
-    row_normalise: bool = Field(True, description="Divide the features of a node by the sum of their absolute values.")
+    normalize_features: bool = Field(True, description="Divide each row of X by its sum of absolute values.")
 
 
 class Bootstrap(Method):
     """An online encoder with a predictor, and a target encoder that is its moving average and gets no gradient.
 
-    The encoder is a GCN with batch normalisation and PReLU after every layer, the last one too. A training step runs
+    The encoder is a GCN with batch normalization and PReLU after every layer, the last one too. A training step runs
     in training mode always, as the trainer sees to, unless ``released_bn`` asks for what happened in released code.
     """
 
     fresh_target: ClassVar[bool] = False
     """Whether the target begins with weights of its own instead of a copy of the online ones."""
     normed_predictor: ClassVar[bool] = False
-    """Whether the predictor's hidden layer has batch normalisation."""
+    """Whether the predictor's hidden layer has batch normalization."""
 
     config: BootstrapConfig
     encoder: GCN | GAT
@@ -69,23 +69,23 @@ class Bootstrap(Method):
         """Count what is kept beside the two passes of the online encoder: predictions, normal rows, the target."""
         d, hidden = config.widths[-1], config.predictor_width
         # Of each view: the hidden layer before and after its activation, the prediction and the target as they are and
-        # with unit rows, and what each normalisation in the encoder keeps.
+        # with unit rows, and what each normalization in the encoder keeps.
         rows = 2 * (3 * hidden + 4 * d + sum(config.widths))
         return int(number * info.num_nodes * rows)
 
     def prepare(self, graph: Graph) -> View:
-        """Bring a graph to the method's device, its features normalised by rows if so configured."""
+        """Bring a graph to the method's device, its features normalized by rows if so configured."""
         view = super().prepare(graph)
-        return view._replace(features=view.features.row_normalised()) if self.config.row_normalise else view
+        return view._replace(features=view.features.normalize_rows()) if self.config.normalize_features else view
 
-    def optimiser(self) -> torch.optim.Optimizer:
+    def optimizer(self) -> torch.optim.Optimizer:
         """Return AdamW on all but the target."""
         trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
-        rate, decay = self.config.learning_rate, self.config.weight_decay
+        rate, decay = self.config.lr, self.config.weight_decay
         return torch.optim.AdamW(trained, lr=rate, weight_decay=decay, fused=True)
 
     def train(self, mode: bool = True) -> Bootstrap:
-        """Set the mode of training, in which batch normalisation takes part unless ``released_bn`` leaves it out."""
+        """Set the mode of training, in which batch normalization takes part unless ``released_bn`` leaves it out."""
         super().train(mode)
         if getattr(self.config, "released_bn", False):
             for module in self.modules():

@@ -27,9 +27,9 @@ class SupervisedConfig(MethodConfig):
         description="Weights that are kept: of the last epoch, or of the one with the best accuracy or the lowest loss "
         "on validation nodes.",
     )
-    learning_rate: float = Field(0.01, gt=0, description="Adam's learning rate.")
+    lr: float = Field(0.01, gt=0, description="Adam's learning rate.")
     weight_decay: float = Field(5e-4, ge=0, description="L2 penalty added to the gradient, as Adam has it.")
-    penalised: Literal["first", "all"] = Field("first", description="Layers with the L2 penalty: the first, or all.")
+    decay_layers: Literal["first", "all"] = Field("first", description="Layers with the L2 penalty: the first, or all.")
     widths: tuple[PositiveInt, ...] = Field(
         (16,), description="Width of each hidden layer; the output are the classes."
     )
@@ -38,7 +38,7 @@ class SupervisedConfig(MethodConfig):
 
 
 class Supervised(Method):
-    """A network that is trained by cross entropy, `ssge.objectives.classification`, over the labelled nodes.
+    """A network that is trained by cross entropy, `ssge.objectives.classification`, over the labeled nodes.
 
     Its embedding is its class scores, n x k, before the softmax. Training always runs as many epochs as are set, and
     gradients come from labels of training nodes alone. With ``keep`` at ``last`` no other label plays a part: where a
@@ -68,18 +68,18 @@ class Supervised(Method):
             return view
         return view._replace(labels=torch.from_numpy(graph.labels).to(self.weight.device))
 
-    def optimiser(self) -> torch.optim.Optimizer:
+    def optimizer(self) -> torch.optim.Optimizer:
         """Return Adam with the L2 penalty on the layers that are to have one."""
         layers = list(self.encoder.layers)  # type: ignore[arg-type]
-        count = 1 if self.config.penalised == "first" else len(layers)
+        count = 1 if self.config.decay_layers == "first" else len(layers)
         chosen = [parameter for layer in layers[:count] for parameter in layer.parameters()]
         others = [parameter for parameter in self.parameters() if all(parameter is not other for other in chosen)]
         groups = [{"params": chosen, "weight_decay": self.config.weight_decay}]
         groups += [{"params": others, "weight_decay": 0.0}] if others else []
-        return torch.optim.Adam(groups, lr=self.config.learning_rate, fused=True)
+        return torch.optim.Adam(groups, lr=self.config.lr, fused=True)
 
     def forward(self, view: View, generator: torch.Generator) -> Losses:
-        """Return the cross entropy of the labelled nodes, entries of X and inputs of later layers dropped."""
+        """Return the cross entropy of the labeled nodes, entries of X and inputs of later layers dropped."""
         assert view.labels is not None
         c = self.config
         dropped = view._replace(features=view.features.dropout(c.input_dropout, generator))
@@ -89,7 +89,7 @@ class Supervised(Method):
 class LayeredConfig(SupervisedConfig):
     """Settings of a network of the encoders that self-supervised methods have too."""
 
-    batch_norm: bool = Field(False, description="Batch normalisation before each activation, for large graphs.")
+    batch_norm: bool = Field(False, description="Batch normalization before each activation, for large graphs.")
 
 
 class Layered(Supervised):

@@ -31,7 +31,7 @@ class WalkingConfig(MethodConfig):
     """Settings that methods on random walks have in common."""
 
     epochs: int = Field(10, ge=0, description="Walks that start at each node.")
-    learning_rate: float = Field(5e-3, gt=0, description="Adam's learning rate, which falls in a line to nothing.")
+    lr: float = Field(5e-3, gt=0, description="Adam's learning rate, which falls in a line to nothing.")
     weight_decay: float = Field(0.0, ge=0, description="L2 penalty added to the gradient, as Adam has it.")
     width: int = Field(128, ge=1, description="Width of the embedding.")
     walk_length: int = Field(80, ge=2, description="Nodes of a walk.")
@@ -61,7 +61,7 @@ class Batch(NamedTuple):
 
 
 class Walking(Method):
-    """A method that learns one vector a node, and so can embed only the graph that it was trained on.
+    """A method that learns one vector per node, and so can embed only the graph that it was trained on.
 
     The base class trains by skip-gram with negative sampling; the formula stands at `ssge.objectives.skipgram`.
     """
@@ -154,8 +154,8 @@ class Walking(Method):
     def forward(self, batch: Any, generator: torch.Generator) -> Losses:
         """Return the loss of skip-gram with negative sampling on some walks."""
         cut = pieces(batch.walks, moved(batch.walks), self.config.window, self.weight.dtype)
-        centre, context, noise = self.encoder(cut.inner), self.contexts(cut.outer), self.contexts(batch.noise)
-        return Losses(negative_sampling(centre, context, cut.pairs, noise, self.config.negatives), {})
+        center, context, noise = self.encoder(cut.inner), self.contexts(cut.outer), self.contexts(batch.noise)
+        return Losses(negative_sampling(center, context, cut.pairs, noise, self.config.negatives), {})
 
     def encode(self, view: View, chunk: int) -> Tensor:
         """Return the table, if it is of this graph."""

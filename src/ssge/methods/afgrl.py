@@ -19,7 +19,7 @@ from ssge.ops.positives import k_means, nearest_targets, positive_pairs
 from ssge.views import View
 
 _RELEASED_TENSORS = 5
-"""Parameter tensors of a layer in the released code: weight, bias, two of the normalisation, slope."""
+"""Parameter tensors of a layer in the released code: weight, bias, two of the normalization, slope."""
 
 
 class AFGRLConfig(BootstrapConfig):
@@ -31,12 +31,12 @@ class AFGRLConfig(BootstrapConfig):
     )
     predictor_width: PositiveInt = Field(1024, description="Width of the predictor's hidden layer.")
     momentum: float = Field(0.9, ge=0, le=1, description="Momentum of the target at the start; it rises to 1.")
-    row_normalise: bool = Field(False, description="Divide the features of a node by the sum of their absolute values.")
+    normalize_features: bool = Field(False, description="Divide each row of X by its sum of absolute values.")
     neighbors: PositiveInt = Field(4, description="Candidates for positives: itself and those most alike [top-k].")
     clusterings: PositiveInt = Field(5, description="Runs of k-means in each step.")
     centroids: PositiveInt = Field(100, description="Clusters of each run of k-means.")
     cluster_iterations: PositiveInt = Field(20, description="Rounds of each run of k-means.")
-    released_bn: bool = Field(False, description="Train with batch normalisation in evaluation mode, as released.")
+    released_bn: bool = Field(False, description="Train with batch normalization in evaluation mode, as released.")
     released_momentum: bool = Field(
         False, description="Let the momentum's schedule advance with each parameter tensor instead of each step."
     )
@@ -47,18 +47,18 @@ class AFGRL(Bootstrap):
     """Augmentation-free learning; the formula stands at `ssge.objectives.prediction.paired_cosine_regression`.
 
     In each step the candidates of a node are itself and the nodes whose target vectors have the largest cosines with
-    its own online vector; of these it keeps as positives its neighbours in the graph and those that share a cluster
+    its own online vector; of these it keeps as positives its neighbors in the graph and those that share a cluster
     with it in any of several runs of k-means on the target's unit vectors: `ssge.ops.positives.positive_pairs`. The
     target begins as a copy and follows at a momentum that rises to 1 along half a cosine.
 
     Random: the initial weights, and the rows from which each run of k-means begins. Cost of a step: two passes of the
     encoder, one of them without gradient, O(n^2 d) time for the candidates in O(n) memory, by chunks, and
-    O(c i k n d) for c runs of i rounds with k centres.
+    O(c i k n d) for c runs of i rounds with k centers.
 
-    Differences from the released code: its evaluation leaves batch normalisation in evaluation mode, so that it takes
+    Differences from the released code: its evaluation leaves batch normalization in evaluation mode, so that it takes
     the initial figures 0 and 1 in all of training but the first step, which ``released_bn`` reproduces from the first
     step on; its schedule of the momentum advances once a parameter tensor, so that it goes up and down again, which
-    ``released_momentum`` reproduces; candidates never fill an n x n matrix; layers before a batch normalisation have no
+    ``released_momentum`` reproduces; candidates never fill an n x n matrix; layers before a batch normalization have no
     bias; the epoch is never chosen by validation accuracy or labels.
     """
 

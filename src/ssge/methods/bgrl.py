@@ -27,7 +27,7 @@ class BGRLConfig(BootstrapConfig):
     feature_masks: tuple[Rate, Rate] = Field(
         (0.3, 0.4), description="Probability of masking a feature column, one for each view."
     )
-    encoder: Literal["gcn", "gat"] = Field("gcn", description="gcn, or gat: attention over neighbours.")
+    encoder: Literal["gcn", "gat"] = Field("gcn", description="gcn, or gat: attention over neighbors.")
     heads: PositiveInt = Field(
         8, description="Attention heads of each layer of gat, which share its width.", validate_default=True
     )
@@ -60,8 +60,8 @@ class BGRL(Bootstrap):
     Random: the initial weights of both networks and the predictor, the dropped edges and masked columns of each view.
     Cost of a step: four passes of the encoder, two of them without gradient, and O(n d h) for a predictor of width h.
 
-    Differences from the released code: layers before a batch normalisation have no bias, which it cancels; weights of
-    the predictor are Xavier-uniform as the encoder's are; the running figures of batch normalisation take a tenth of
+    Differences from the released code: layers before a batch normalization have no bias, which it cancels; weights of
+    the predictor are Xavier-uniform as the encoder's are; the running figures of batch normalization take a tenth of
     each pass (``norm_momentum``). The code's 0.99 takes the last pass alone, though the paper's decay of 0.99 means
     0.01, which the recipes with 10,000 epochs have; in some hundred epochs such figures still hold their start.
     """
@@ -71,7 +71,7 @@ class BGRL(Bootstrap):
     family: ClassVar[str] = "non-contrastive"
     inputs: ClassVar[str] = "A, X"
     reference: ClassVar[str] = "Thakoor et al., Large-Scale Representation Learning on Graphs via Bootstrapping, 2022"
-    normalisation = "in"
+    normalization = "in"
     Config: ClassVar[type[MethodConfig]] = BGRLConfig
     fresh_target: ClassVar[bool] = True
 

@@ -26,7 +26,7 @@ class CCASSGConfig(MethodConfig):
     widths: tuple[PositiveInt, ...] = Field(
         (512, 512), min_length=1, description="Width of each layer, the embedding last."
     )
-    encoder: Literal["gcn", "mlp"] = Field("gcn", description="gcn, or mlp: features alone, with batch normalisation.")
+    encoder: Literal["gcn", "mlp"] = Field("gcn", description="gcn, or mlp: features alone, with batch normalization.")
     activation: Literal["elu", "relu", "none"] = Field("relu", description="Activation between layers.")
     output_bias: bool = Field(False, description="A bias in the last layer, which drifts at random; as released.")
 
@@ -38,7 +38,7 @@ class CCASSG(Method):
     Random: the initial weights, the dropped edges and the masked columns of each view. Cost of a step, for m edges and
     width d: two passes of the encoder, O(m d + n d^2), and O(n d^2) for the moments, in O(d^2) memory.
 
-    Differences from the released code: the last layer has no bias, because standardisation cancels it and Adam turns
+    Differences from the released code: the last layer has no bias, because standardization cancels it and Adam turns
     the rounding of its gradient into a random shift of all embeddings (``output_bias`` brings it back); every random
     choice follows the seed, where the released code has none; a constant column warns instead of giving NaN.
     """

@@ -25,7 +25,7 @@ class DeepWalkConfig(WalkingConfig):
     """Settings of DeepWalk; the names in brackets are the paper's."""
 
     epochs: int = Field(10, ge=0, description="Walks that start at each node [gamma].")
-    learning_rate: float = Field(2.5e-3, gt=0, description="Adam's learning rate, which falls in a line to nothing.")
+    lr: float = Field(2.5e-3, gt=0, description="Adam's learning rate, which falls in a line to nothing.")
     walk_length: int = Field(40, ge=2, description="Nodes of a walk [t].")
     window: int = Field(10, ge=1, description="How far apart in a walk a node and its context are at most [w].")
     softmax: Literal["hierarchical", "negative"] = Field(
@@ -54,7 +54,7 @@ class DeepWalk(Walking):
 
     Differences from the released code: the Huffman tree is made of the nodes' degrees, to which their frequencies in
     long walks tend, and so is known before the first walk; every pair within the window once, where word2vec draws a
-    smaller window for each centre; Adam on many walks at once instead of gradient descent pair by pair; inner nodes
+    smaller window for each center; Adam on many walks at once instead of gradient descent pair by pair; inner nodes
     begin with small vectors instead of zero. The released code starts the walk of node 0 anywhere, a slip that
     moves one walk of n and is not reproduced.
     """

@@ -19,7 +19,7 @@ from ssge.views import Compose, DropEdges, MaskFeatures, View
 class GBTConfig(MethodConfig):
     """Settings of G-BT."""
 
-    learning_rate: float = Field(5e-4, gt=0, description="AdamW's highest learning rate, after the warm-up.")
+    lr: float = Field(5e-4, gt=0, description="AdamW's highest learning rate, after the warm-up.")
     weight_decay: float = Field(
         1e-5, ge=0, description="Decay of the weights apart from the gradient, as AdamW has it."
     )
@@ -32,22 +32,22 @@ class GBTConfig(MethodConfig):
     widths: tuple[PositiveInt, ...] = Field(
         (512, 256), min_length=1, description="Width of each layer, the embedding last."
     )
-    row_normalise: bool = Field(False, description="Divide the features of a node by the sum of their absolute values.")
+    normalize_features: bool = Field(False, description="Divide each row of X by its sum of absolute values.")
 
 
 @METHODS.register("g_bt")
 class GBT(Method):
     """Graph Barlow Twins; the formula stands at `ssge.objectives.decorrelation.barlow`.
 
-    The encoder is a GCN with batch normalisation (momentum 0.01) and PReLU between its layers and a linear output; the
+    The encoder is a GCN with batch normalization (momentum 0.01) and PReLU between its layers and a linear output; the
     learning rate rises in ``warm_up`` and falls along half a cosine. Random: the initial weights, the dropped edges and
     the masked columns of each view. Cost of a step, for m edges and width d: two passes of the encoder,
     O(m d + n d^2), and O(n d^2) for the moments, in O(d^2) memory.
 
-    Differences from the released code: no layer has a bias, because normalisation or the objective cancels it and the
-    optimiser turns the rounding of its gradient into a random shift; the drop rates of its table were chosen by test
+    Differences from the released code: no layer has a bias, because normalization or the objective cancels it and the
+    optimizer turns the rounding of its gradient into a random shift; the drop rates of its table were chosen by test
     accuracy and are not in its repository, so the recipes have others and say whence; features are divided by their row
-    sums only if ``row_normalise`` says so, there always.
+    sums only if ``normalize_features`` says so, there always.
     """
 
     name: ClassVar[str] = "g_bt"
@@ -57,7 +57,7 @@ class GBT(Method):
     reference: ClassVar[str] = (
         "Bielak et al., Graph Barlow Twins: A self-supervised representation learning framework for graphs, 2022"
     )
-    normalisation = "in"
+    normalization = "in"
     Config: ClassVar[type[MethodConfig]] = GBTConfig
 
     config: GBTConfig
@@ -69,14 +69,14 @@ class GBT(Method):
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
 
     def prepare(self, graph: Graph) -> View:
-        """Bring a graph to the method's device, its features normalised by rows if so configured."""
+        """Bring a graph to the method's device, its features normalized by rows if so configured."""
         view = super().prepare(graph)
-        return view._replace(features=view.features.row_normalised()) if self.config.row_normalise else view
+        return view._replace(features=view.features.normalize_rows()) if self.config.normalize_features else view
 
-    def optimiser(self) -> torch.optim.Optimizer:
+    def optimizer(self) -> torch.optim.Optimizer:
         """Return AdamW, whose decay does not go through the gradient."""
         return torch.optim.AdamW(
-            self.parameters(), lr=self.config.learning_rate, weight_decay=self.config.weight_decay, fused=True
+            self.parameters(), lr=self.config.lr, weight_decay=self.config.weight_decay, fused=True
         )
 
     def pace(self, progress: float) -> float:

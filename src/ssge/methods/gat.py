@@ -16,8 +16,8 @@ from ssge.nn import attention
 class GATConfig(SupervisedConfig):
     """Settings of GAT; the defaults are those of citation graphs."""
 
-    learning_rate: float = Field(0.005, gt=0, description="Adam's learning rate.")
-    penalised: Literal["first", "all"] = Field("all", description="Layers with the L2 penalty: the first, or all.")
+    lr: float = Field(0.005, gt=0, description="Adam's learning rate.")
+    decay_layers: Literal["first", "all"] = Field("all", description="Layers with the L2 penalty: the first, or all.")
     widths: tuple[PositiveInt, ...] = Field((8,), description="Width of each head of the hidden layers.")
     heads: PositiveInt = Field(8, description="Attention heads of the hidden layers, laid side by side.")
     output_heads: PositiveInt = Field(1, description="Attention heads of the last layer, averaged.")
@@ -32,7 +32,7 @@ class GATConfig(SupervisedConfig):
 
 @METHODS.register("gat")
 class GAT(Supervised):
-    """Attention over neighbours, ELU between layers; the formula stands at `ssge.nn.attention.Attention`.
+    """Attention over neighbors, ELU between layers; the formula stands at `ssge.nn.attention.Attention`.
 
     Random: the initial weights, and the dropped inputs and attention of each step. Cost of a step, for m edges,
     features with s non-zero entries and K heads of width d: O(s K d + m K d), memory O(m K + n K d).

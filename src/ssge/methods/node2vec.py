@@ -30,7 +30,7 @@ class Node2Vec(Walking):
 
     Differences from the released code: steps by rejection instead of tables for each pair of edges, which take
     O(sum of squared degrees) memory; noise nodes shared by a step instead of five of each pair's own, weighted so that
-    they count as many; every pair within the window once, where word2vec draws a smaller window for each centre; Adam
+    they count as many; every pair within the window once, where word2vec draws a smaller window for each center; Adam
     instead of plain gradient descent; noise that happens to be a pair's own context is not left out. In a directed
     graph x is near t if there is an edge from t to x, as the paper has it.
     """

@@ -33,15 +33,15 @@ class RGRLConfig(BootstrapConfig):
         0.9, gt=0, le=1, description="A node of degree d is drawn in proportion to base^log(d+1) + floor [a]."
     )
     anchor_floor: float = Field(0.1, ge=0, description="The floor of that proportion, which is 1 at most [b].")
-    neighbors: PositiveInt = Field(2, description="Nodes next by personalised PageRank that each is related to [k].")
-    own_neighbor: bool = Field(False, description="Count each node among its own neighbours, as released.")
+    neighbors: PositiveInt = Field(2, description="Nodes next by personalized PageRank that each is related to [k].")
+    own_neighbor: bool = Field(False, description="Count each node among its own neighbors, as released.")
     teleport: float = Field(0.15, gt=0, le=1, description="Probability that the walk of PageRank returns [alpha].")
     student_temperature: float = Field(0.1, gt=0, description="Temperature of the predictions' relations.")
     anchor_temperature: float = Field(0.01, gt=0, description="Temperature of the target's relations to anchors.")
-    local_temperature: float = Field(1.0, gt=0, description="Temperature of the target's relations to neighbours.")
-    local_weight: float = Field(1.0, ge=0, description="Weight of the relations to neighbours [lambda].")
-    row_normalise: bool = Field(False, description="Divide the features of a node by the sum of their absolute values.")
-    released_bn: bool = Field(False, description="Train with batch normalisation in evaluation mode, as released.")
+    local_temperature: float = Field(1.0, gt=0, description="Temperature of the target's relations to neighbors.")
+    local_weight: float = Field(1.0, ge=0, description="Weight of the relations to neighbors [lambda].")
+    normalize_features: bool = Field(False, description="Divide each row of X by its sum of absolute values.")
+    released_bn: bool = Field(False, description="Train with batch normalization in evaluation mode, as released.")
 
 
 @METHODS.register("rgrl")
@@ -49,17 +49,17 @@ class RGRL(Bootstrap):
     """Relational graph representation learning; the formula stands at `ssge.objectives.relation`.
 
     With predictions of one view and the target's vectors of the other, the loss is the divergence of the relations to
-    anchors plus lambda times that of the relations to the k nodes next by personalised PageRank; both orders of the
+    anchors plus lambda times that of the relations to the k nodes next by personalized PageRank; both orders of the
     views are added. Nodes that reach no other have no part in the second. The target follows at a constant momentum.
 
     Random: the initial weights, the dropped edges and masked columns of each view, the anchors of each step (drawn
     without replacement, the same for both orders). Cost of a step, for s anchors: four passes of the encoder, two of
-    them without gradient, O(n s d + n k d) time and O(n s) memory; once before training the neighbours, by pushing.
+    them without gradient, O(n s d + n k d) time and O(n s) memory; once before training the neighbors, by pushing.
 
-    Differences from the released code: its evaluation leaves batch normalisation in evaluation mode, so that it takes
+    Differences from the released code: its evaluation leaves batch normalization in evaluation mode, so that it takes
     the initial figures 0 and 1 in all of training but the first step, which ``released_bn`` reproduces from the first
     step on; its PageRank is exact and needs n x n numbers, here small residuals are left out; it counts the node among
-    its own neighbours (``own_neighbor``), so that of two only one is another; layers before a batch normalisation have
+    its own neighbors (``own_neighbor``), so that of two only one is another; layers before a batch normalization have
     no bias.
     """
 
@@ -68,7 +68,7 @@ class RGRL(Bootstrap):
     family: ClassVar[str] = "non-contrastive"
     inputs: ClassVar[str] = "A, X"
     reference: ClassVar[str] = "Lee et al., Relational Self-Supervised Learning on Graphs, 2022"
-    normalisation = "in"
+    normalization = "in"
     Config: ClassVar[type[MethodConfig]] = RGRLConfig
 
     config: RGRLConfig
@@ -86,7 +86,7 @@ class RGRL(Bootstrap):
         return super().further_memory(config, info, number) + number * info.num_nodes * relations
 
     def batches(self, view: View, generator: torch.Generator) -> Iterable[tuple[View, Tensor]]:
-        """Yield the whole graph with each node's neighbours by PageRank, which are found in the first epoch."""
+        """Yield the whole graph with each node's neighbors by PageRank, which are found in the first epoch."""
         if self._near is None or self._near[0]() is not view.adjacency:
             found = top_pagerank(view.adjacency, self.config.neighbors, self.config.teleport, self.config.own_neighbor)[
                 0
@@ -95,7 +95,7 @@ class RGRL(Bootstrap):
         yield view, self._near[1]
 
     def forward(self, batch: tuple[View, Tensor], generator: torch.Generator) -> Losses:
-        """Return the divergences of the relations to anchors and to neighbours."""
+        """Return the divergences of the relations to anchors and to neighbors."""
         view, near = batch
         c = self.config
         anchors = self.drawn_anchors(view.adjacency, generator)
@@ -108,6 +108,6 @@ class RGRL(Bootstrap):
 
     def drawn_anchors(self, adjacency: Adjacency, generator: torch.Generator) -> Tensor:
         """Draw different nodes, those of low degree rather than those of high degree."""
-        degree = adjacency.pattern.incoming.pointer.diff()  # its self-loop is the one that is added to the degree
+        degree = adjacency.pattern.incoming.indptr.diff()  # its self-loop is the one that is added to the degree
         share = (self.config.anchor_base ** degree.log() + self.config.anchor_floor).clamp_max(1)
         return share.multinomial(min(self.config.anchors, degree.numel()), generator=generator)

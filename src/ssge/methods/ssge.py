@@ -15,7 +15,7 @@ from ssge.methods._base import METHODS, Method, MethodConfig
 from ssge.nn.encoders import ENCODERS, GCN, MLP
 from ssge.objectives import Losses
 from ssge.objectives.gaussian import EIGENVALUE_FLOOR, gaussian
-from ssge.ops.adjacency import Normalisation
+from ssge.ops.adjacency import Normalization
 from ssge.views import Compose, DropEdges, MaskFeatures, View
 
 
@@ -30,7 +30,7 @@ class SSGEConfig(MethodConfig):
     widths: tuple[PositiveInt, ...] = Field(
         (256, 256), min_length=1, description="Width of each layer, the embedding last."
     )
-    encoder: Literal["gcn", "mlp"] = Field("gcn", description="gcn, or mlp: features alone, with batch normalisation.")
+    encoder: Literal["gcn", "mlp"] = Field("gcn", description="gcn, or mlp: features alone, with batch normalization.")
     activation: Literal["elu", "relu", "none"] = Field("elu", description="Activation between layers.")
     output_bias: bool = Field(False, description="A bias in the last layer, which drifts at random; as released.")
     offset: float = Field(
@@ -39,13 +39,13 @@ class SSGEConfig(MethodConfig):
         description="Added to every number of an embedding, whose root mean square is 1 before; the objective is blind "
         "to it, and clusters of rows of unit norm then heed how long a row was.",
     )
-    normalisation: Normalisation = Field("out-in", description="Degrees in the GCN normalisation.")
+    normalization: Normalization = Field("out-in", description="Degrees in the GCN normalization.")
     eigenvalue_floor: float = Field(EIGENVALUE_FLOOR, gt=0, description="Where the root of an eigenvalue is cut off.")
     floor_mode: Literal["tangent", "clamp"] = Field(
         "tangent", description="Below the floor: follow the tangent, or clamp (released code: clamp, floor 1e-8)."
     )
     batch_nodes: PositiveInt | None = Field(
-        None, description="Nodes of a step, with all their neighbourhood; several times the width. Default: all."
+        None, description="Nodes of a step, with all their neighborhood; several times the width. Default: all."
     )
 
 
@@ -74,7 +74,7 @@ class SSGE(Method):
 
     def __init__(self, config: SSGEConfig, info: GraphInfo, generator: torch.Generator) -> None:
         super().__init__(config, info)
-        self.normalisation, self.offset = config.normalisation, config.offset
+        self.normalization, self.offset = config.normalization, config.offset
         widths = (info.num_features, *config.widths)
         self.encoder = ENCODERS[config.encoder](widths, config.activation, generator, config.output_bias)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
@@ -86,7 +86,7 @@ class SSGE(Method):
         Two layers as wide as the power of two next to the least of 512, the number of features and a quarter of the
         number of nodes, because uniformity is a matter of d x d correlations over n nodes. The weight falls with the
         number of features and rises with the root of the mean degree, as do, by and large, those that the paper chose
-        for its datasets: the more neighbours a node has, the more alike the outputs of the untrained encoder are, and
+        for its datasets: the more neighbors a node has, the more alike the outputs of the untrained encoder are, and
         the more, and the longer, they have to be spread.
         """
         degree = info.num_edges / info.num_nodes

@@ -1,4 +1,4 @@
-"""Graph attention: layers that weigh neighbours by what they are, and the encoder made of them."""
+"""Graph attention: layers that weigh neighbors by what they are, and the encoder made of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from ssge.nn.encoders import ACTIVATIONS, BatchNorm, Drop
 from ssge.ops.adjacency import Adjacency, Pattern
-from ssge.ops.sparse import Rows, csr, product, row_of_entry
+from ssge.ops.sparse import CSR, csr_tensor, row_indices, spmm
 from ssge.views import View
 
 SLOPE = 0.2
@@ -91,15 +91,15 @@ class Attention(nn.Module):
         self, start: int, stop: int, hidden: Tensor, halves: tuple[Tensor, Tensor], adjacency: Adjacency
     ) -> Tensor:
         """Return rows ``start`` to ``stop`` of the output, without gradient."""
-        pointer, column, value = adjacency.pattern.incoming
-        first, last = int(pointer[start]), int(pointer[stop])
-        rows = Rows(pointer[start : stop + 1] - first, column[first:last], value[first:last])
+        indptr, column, value = adjacency.pattern.incoming
+        first, last = int(indptr[start]), int(indptr[stop])
+        rows = CSR(indptr[start : stop + 1] - first, column[first:last], value[first:last])
         kept = None if adjacency.kept is None else adjacency.kept[first:last]
         source, target = halves
         return self.finished(_mix(rows, attention(rows, source, target[start:stop], kept), hidden))
 
 
-def attention(rows: Rows, source: Tensor, target: Tensor, kept: Tensor | None = None) -> Tensor:
+def attention(rows: CSR, source: Tensor, target: Tensor, kept: Tensor | None = None) -> Tensor:
     """Return the softmax over the entries of each row of LeakyReLU(target of the row + source of the column).
 
     Parameters
@@ -114,9 +114,9 @@ def attention(rows: Rows, source: Tensor, target: Tensor, kept: Tensor | None = 
     Returns
     -------
     Tensor
-        One row an entry, K columns; zero where an entry does not count.
+        One row per entry, K columns; zero where an entry does not count.
     """
-    column, row = rows.column.long(), row_of_entry(rows.pointer).long()
+    column, row = rows.indices.long(), row_indices(rows.indptr).long()
     scores = functional.leaky_relu(source[column] + target[row], SLOPE)
     if kept is not None:
         scores = scores.masked_fill(~kept.unsqueeze(1), -torch.inf)
@@ -127,11 +127,11 @@ def attention(rows: Rows, source: Tensor, target: Tensor, kept: Tensor | None = 
     return powers / torch.zeros_like(target).index_add(0, row, powers)[row]
 
 
-def _mix(rows: Rows, weights: Tensor, hidden: Tensor) -> Tensor:
+def _mix(rows: CSR, weights: Tensor, hidden: Tensor) -> Tensor:
     """Return the sums of rows of ``hidden``, n x (K d), each head's by its own weights (entries x K)."""
     heads = hidden.reshape(len(hidden), weights.shape[1], -1).unbind(1)
     mixed = [
-        product(csr(rows._replace(value=weight.contiguous()), len(hidden)), head.contiguous())
+        spmm(csr_tensor(rows._replace(values=weight.contiguous()), len(hidden)), head.contiguous())
         for weight, head in zip(weights.unbind(1), heads, strict=True)
     ]
     return torch.cat(mixed, 1)
@@ -152,7 +152,7 @@ class _Mixed(torch.autograd.Function):
         hidden, weights = ctx.saved_tensors
         incoming, outgoing, order, *_ = ctx.pattern
         to_hidden = _mix(outgoing, weights[order], gradient)
-        column, row = incoming.column, row_of_entry(incoming.pointer)
+        column, row = incoming.indices, row_indices(incoming.indptr)
         to_weights = torch.empty_like(weights)
         step = max(_BLOCK // hidden.shape[1], 1)
         for start in range(0, len(weights), step):
@@ -178,9 +178,9 @@ class GAT(nn.Module):
     drop_products
         Whether inputs are dropped again after the product with W, as the released code of GAT does.
     norm
-        Batch normalisation before each activation, with this momentum of its running figures; None: none.
+        Batch normalization before each activation, with this momentum of its running figures; None: none.
     output_activation
-        Whether the last layer is as the others are: heads side by side, normalisation, activation.
+        Whether the last layer is as the others are: heads side by side, normalization, activation.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class GAT(nn.Module):
         shapes = [(width, heads, False) for width in hidden] + [(output, output_heads, not output_activation)]
         active = [heads * width for width in hidden] + [output_heads * output] * output_activation
         self.layers = nn.ModuleList(
-            # A normalisation would cancel the bias.
+            # A normalization would cancel the bias.
             Attention(a, *shape, generator, drop_products, bias=norm is None or index >= len(active))
             for index, (a, shape) in enumerate(zip(inputs, shapes, strict=True))
         )
@@ -227,7 +227,7 @@ class GAT(nn.Module):
         return hidden
 
     def _finished(self, index: int, output: Tensor) -> Tensor:
-        """Normalise and activate the output of a layer, where it is to be."""
+        """Normalize and activate the output of a layer, where it is to be."""
         if index < len(self.norms):
             output = self.norms[index](output)
         return self.activations[index](output) if index < len(self.activations) else output

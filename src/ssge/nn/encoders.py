@@ -1,4 +1,4 @@
-"""Encoders: from a view to one vector a node."""
+"""Encoders: from a view to one vector per node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ssge.registry import Registry
 from ssge.views import View
 
 _ROWS = 256
-"""Rows that are worked on at a time where several passes over them can find them in the cache."""
+"""CSR that are worked on at a time where several passes over them can find them in the cache."""
 
 
 class _ELU(torch.autograd.Function):
@@ -83,9 +83,9 @@ class PReLU(nn.Module):
 
 
 class BatchNorm(nn.BatchNorm1d):
-    """Batch normalisation whose running figures begin as the mean of all passes so far, not at 0 and 1.
+    """Batch normalization whose running figures begin as the mean of all passes so far, not at 0 and 1.
 
-    Representations of row-normalised features have variances of 1e-5; at the usual momentum of 0.01 the initial 1 would
+    Representations of row-normalized features have variances of 1e-5; at the usual momentum of 0.01 the initial 1 would
     outweigh that for more than a thousand passes, and the network that embeds would not be the one that was trained.
     """
 
@@ -94,7 +94,7 @@ class BatchNorm(nn.BatchNorm1d):
         self.last_momentum = momentum
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the normalised columns; in training each pass has a share of at least ``momentum`` in the figures."""
+        """Return the normalized columns; in training each pass has a share of at least ``momentum`` in the figures."""
         if self.training and self.num_batches_tracked is not None:
             self.momentum = max(self.last_momentum, 1 / (int(self.num_batches_tracked) + 1))
         return super().forward(x)
@@ -137,7 +137,7 @@ class Affine(nn.Module):
 class _Encoder(nn.Module, ABC):
     """Layers of given widths, an activation between them, a linear output without a bias.
 
-    The last layer has no bias because every objective that standardises the output cancels it: its gradient would be
+    The last layer has no bias because every objective that standardizes the output cancels it: its gradient would be
     rounding noise, which Adam turns into a random shift of all embeddings. ``output_bias`` brings it back, as the
     released code of SSGE has it.
 
@@ -152,9 +152,9 @@ class _Encoder(nn.Module, ABC):
     output_bias
         Whether the last layer has a bias.
     norm
-        Batch normalisation before each activation, with this momentum of its running figures; None: none.
+        Batch normalization before each activation, with this momentum of its running figures; None: none.
     output_activation
-        Whether the last layer is followed by normalisation and activation as the others are.
+        Whether the last layer is followed by normalization and activation as the others are.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class _Encoder(nn.Module, ABC):
         self.norms = nn.ModuleList(BatchNorm(width, norm) for width in active if norm is not None)
 
     def _biased(self, norm: float | None) -> bool:
-        """Say whether a layer before an activation has a bias: not if a batch normalisation cancels it."""
+        """Say whether a layer before an activation has a bias: not if a batch normalization cancels it."""
         return norm is None
 
     def _by_inputs(self, norm: float | None) -> bool:
@@ -186,7 +186,7 @@ class _Encoder(nn.Module, ABC):
         return False
 
     def _finished(self, index: int, product: Tensor) -> Tensor:
-        """Make a layer's output of its product: bias, normalisation, activation; in place where that can be."""
+        """Make a layer's output of its product: bias, normalization, activation; in place where that can be."""
         hidden = self.affine[index].shifted(product)
         if index < len(self.norms):
             hidden = self.norms[index](hidden)
@@ -259,7 +259,7 @@ class GCN(_Encoder):
 
 @ENCODERS.register("mlp")
 class MLP(_Encoder):
-    """Perceptron on the features alone, with batch normalisation before each activation; edges play no part."""
+    """Perceptron on the features alone, with batch normalization before each activation; edges play no part."""
 
     def __init__(
         self,
@@ -273,13 +273,13 @@ class MLP(_Encoder):
         super().__init__(widths, activation, generator, output_bias, norm, output_activation)
 
     def _biased(self, norm: float | None) -> bool:
-        """Say yes, as the released code of SSGE does, though the normalisation cancels it."""
+        """Say yes, as the released code of SSGE does, though the normalization cancels it."""
         return True
 
     def _by_inputs(self, norm: float | None) -> bool:
-        """Say yes under a normalisation: so `torch.nn.Linear` begins, of which such perceptrons are usually made.
+        """Say yes under a normalization: so `torch.nn.Linear` begins, of which such perceptrons are usually made.
 
-        The normalised output is blind to the size of the weights, but smaller ones turn faster under Adam's steps: on
+        The normalized output is blind to the size of the weights, but smaller ones turn faster under Adam's steps: on
         CoauthorCS the paper's schedule then reaches an effective rank of 30, and 9 with Xavier's bound.
         """
         return norm is not None

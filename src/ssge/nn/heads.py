@@ -20,7 +20,7 @@ class Head(nn.Module):
     generator
         Draws the weights (Xavier-uniform); biases begin at zero.
     norm
-        Batch normalisation of the hidden layer, with this momentum of its running figures; it takes the place of the
+        Batch normalization of the hidden layer, with this momentum of its running figures; it takes the place of the
         bias b1, which it would cancel. None: none.
     """
 

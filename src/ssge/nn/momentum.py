@@ -22,7 +22,7 @@ class MovingAverage(nn.Module):
     network
         The target itself, for example a copy of the online network; it is frozen and belongs to this module.
     buffers
-        Of buffers such as the running figures of a batch normalisation: ``own`` leaves to the target what it counts
+        Of buffers such as the running figures of a batch normalization: ``own`` leaves to the target what it counts
         itself, ``average`` moves them as the parameters are moved, ``copy`` takes those of the online network.
         Whole numbers are copied wherever others are averaged.
     """

@@ -26,7 +26,7 @@ def cross_entropy(scores: Tensor, labels: Tensor) -> Losses:
     Returns
     -------
     Losses
-        The mean, and the share of the labelled nodes whose own class scores highest (``training_accuracy``), which is
+        The mean, and the share of the labeled nodes whose own class scores highest (``training_accuracy``), which is
         of the network as it trains, with its dropout.
 
     Notes

@@ -1,6 +1,6 @@
 r"""Alignment of two views and the Wasserstein distance to the isotropic Gaussian.
 
-With Z1, Z2 (n x d) the raw outputs of the encoder, Zc their centred columns, s the column deviations (ddof 1) and
+With Z1, Z2 (n x d) the raw outputs of the encoder, Zc their centered columns, s the column deviations (ddof 1) and
 R = diag(1/s) Zc'Zc / (n-1) diag(1/s) the correlation matrix of a view:
 
 - alignment = -(1/n) sum_ij Zc1_ij Zc2_ij / (s1_j s2_j)
@@ -8,7 +8,7 @@ R = diag(1/s) Zc'Zc / (n-1) diag(1/s) the correlation matrix of a view:
 
 Both are functions of the moments alone, so the objective costs O(n d^2 + d^3) time and O(d^2) memory beside Z.
 
-Differences from the paper: its last form of the alignment lacks the minus sign (a slip: it is to be minimised).
+Differences from the paper: its last form of the alignment lacks the minus sign (a slip: it is to be minimized).
 Differences from the released code: that one drops the constant 2d, and clamps eigenvalues at 1e-8, which gives exactly
 the collapsed directions no gradient; ``floor_mode="clamp", floor=1e-8`` reproduces it. With the default floor the
 uniformity is W2^2 where all eigenvalues of R are above it, and a lower bound of W2^2 otherwise (see `trace_sqrt`).
@@ -40,7 +40,7 @@ def alignment(z1: Tensor, z2: Tensor) -> Tensor:
 
 
 def wasserstein_uniformity(z: Tensor, floor: float = EIGENVALUE_FLOOR, floor_mode: FloorMode = "tangent") -> Tensor:
-    """Return the squared 2-Wasserstein distance of the standardised columns of one view to N(0, I).
+    """Return the squared 2-Wasserstein distance of the standardized columns of one view to N(0, I).
 
     Exactly that if no eigenvalue of their correlation matrix is below ``floor``, a lower bound of it otherwise.
     """

@@ -29,7 +29,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ssge.ops.sampling import Pairs
-from ssge.ops.sparse import csr, product
+from ssge.ops.sparse import csr_tensor, spmm
 
 BLOCK = 1 << 24
 """Scores that `dense_reconstruction` holds at once."""
@@ -79,7 +79,7 @@ class _PairScores(torch.autograd.Function):
         ctx.save_for_backward(z)
         ctx.pairs = pairs
         n = z.shape[0]
-        pattern = csr(pairs.rows._replace(value=z.new_zeros(pairs.rows.column.numel())), n)
+        pattern = csr_tensor(pairs.rows._replace(values=z.new_zeros(pairs.rows.indices.numel())), n)
         scores: Tensor = torch.sparse.sampled_addmm(pattern, z, z.t(), beta=0).values()
         return scores
 
@@ -89,8 +89,8 @@ class _PairScores(torch.autograd.Function):
         (z,) = ctx.saved_tensors
         rows, columns, order = ctx.pairs
         n = z.shape[0]
-        forth = product(csr(rows._replace(value=gradient.contiguous()), n), z)
-        return forth.add_(product(csr(columns._replace(value=gradient[order]), n), z)), None
+        forth = spmm(csr_tensor(rows._replace(values=gradient.contiguous()), n), z)
+        return forth.add_(spmm(csr_tensor(columns._replace(values=gradient[order]), n), z)), None
 
 
 class _SoftplusOfAllPairs(torch.autograd.Function):

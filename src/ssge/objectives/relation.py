@@ -39,20 +39,20 @@ def anchored_relation(q: Tensor, t: Tensor, anchors: Tensor, tau_q: float, tau_t
 
 
 def local_relation(q: Tensor, t: Tensor, near: Tensor, tau_q: float, tau_t: float) -> Tensor:
-    """Return the mean KL divergence of each node's relations to its own neighbours, over nodes that have any.
+    """Return the mean KL divergence of each node's relations to its own neighbors, over nodes that have any.
 
     Parameters
     ----------
     q, t
         Predictions and targets, n x d; only directions count.
     near
-        Positions of the neighbours, n x k, with -1 in place of what a node has less than k.
+        Positions of the neighbors, n x k, with -1 in place of what a node has less than k.
     tau_q, tau_t
         Temperatures of the predictions' and of the targets' relations.
 
     Notes
     -----
-    Cost O(n k d) time; O(n d) memory at a time, because neighbours are taken rank by rank.
+    Cost O(n k d) time; O(n d) memory at a time, because neighbors are taken rank by rank.
     """
     t, q = functional.normalize(t.detach()), functional.normalize(q)
     missing = near < 0

@@ -1,6 +1,6 @@
 r"""Skip-gram: a node's vector is to predict the nodes that stand near it in random walks.
 
-Let phi_i be the vector of a centre and (i, j) the pairs of nodes at most a window apart in a walk, w_ij = 1 for those
+Let phi_i be the vector of a center and (i, j) the pairs of nodes at most a window apart in a walk, w_ij = 1 for those
 and 0 elsewhere. Both objectives are means over the pairs, W = sum_ij w_ij, with sigma the logistic function.
 
 - Negative sampling (Mikolov et al., 2013), theta_j the vector of j as a context, K noise nodes m shared by all pairs,
@@ -66,12 +66,12 @@ def pieces(walks: Tensor, there: Tensor, window: int, dtype: torch.dtype = torch
     return Pieces(inner.flatten(0, 1), outer.flatten(0, 1), pairs.flatten(0, 1).to(dtype))
 
 
-def negative_sampling(centre: Tensor, context: Tensor, pairs: Tensor, noise: Tensor, negatives: float) -> Tensor:
+def negative_sampling(center: Tensor, context: Tensor, pairs: Tensor, noise: Tensor, negatives: float) -> Tensor:
     """Return the mean loss of the pairs against shared noise; O(G (a b + a K) d) time, O(G a (b + K)) memory.
 
     Parameters
     ----------
-    centre
+    center
         phi at the inner places, G x a x d.
     context
         theta at the outer places, G x b x d.
@@ -80,20 +80,20 @@ def negative_sampling(centre: Tensor, context: Tensor, pairs: Tensor, noise: Ten
     noise
         theta of the noise nodes, K x d.
     negatives
-        k: what all noise nodes together weigh beside the one positive of a pair.
+        k: what all noise nodes together weigh beside the one positive of per pair.
     """
-    scores, against = centre @ context.transpose(1, 2), centre @ noise.t()
+    scores, against = center @ context.transpose(1, 2), center @ noise.t()
     share = pairs.sum(2, keepdim=True) * (negatives / noise.shape[0])
     loss = (functional.softplus(-scores) * pairs).sum() + (functional.softplus(against) * share).sum()
     return loss / pairs.sum().clamp_min(1)
 
 
-def hierarchical_softmax(centre: Tensor, path: Tensor, side: Tensor, pairs: Tensor) -> Tensor:
+def hierarchical_softmax(center: Tensor, path: Tensor, side: Tensor, pairs: Tensor) -> Tensor:
     """Return the mean of -log P(j | i) over the pairs; O(G a D b d) time, O(G a D (b + d)) memory.
 
     Parameters
     ----------
-    centre
+    center
         phi at the outer places, G x b x d.
     path
         theta of the inner nodes of the tree on the ways to the contexts at the inner places, G x a x D x d.
@@ -102,7 +102,7 @@ def hierarchical_softmax(centre: Tensor, path: Tensor, side: Tensor, pairs: Tens
     pairs
         Weights w, G x a x b.
     """
-    scores = (path.flatten(1, 2) @ centre.transpose(1, 2)).view(*path.shape[:3], -1)
+    scores = (path.flatten(1, 2) @ center.transpose(1, 2)).view(*path.shape[:3], -1)
     weight = pairs[:, :, None] * side.abs()[..., None]
     return (functional.softplus(scores * -side[..., None]) * weight).sum() / pairs.sum().clamp_min(1)
 

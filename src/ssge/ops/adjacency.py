@@ -1,4 +1,4 @@
-"""Adjacency: the normalised adjacency matrix with self-loops, from which edges can be dropped."""
+"""Adjacency: the normalized adjacency matrix with self-loops, from which edges can be dropped."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ssge.ops.sparse import Rows, SparseMatrix, product, row_of_entry, transposed
+from ssge.ops.sparse import CSR, SparseMatrix, row_indices, spmm, transpose
 
-Normalisation: TypeAlias = Literal["out-in", "in"]
+Normalization: TypeAlias = Literal["out-in", "in"]
 
 
 class Pattern(NamedTuple):
@@ -32,15 +32,15 @@ class Pattern(NamedTuple):
         Whether any edge weight differs from 1.
     """
 
-    incoming: Rows
-    outgoing: Rows
+    incoming: CSR
+    outgoing: CSR
     order: Tensor
     loops: Tensor
     weighted: bool
 
 
 class Adjacency:
-    r"""Normalised adjacency matrix of a view; it knows ``A @ H``.
+    r"""Normalized adjacency matrix of a view; it knows ``A @ H``.
 
     With A the weights of the kept edges (from source j to target i) and of the self-loops,
 
@@ -54,23 +54,23 @@ class Adjacency:
     ----------
     pattern
         The entries of the full matrix.
-    normalisation
+    normalization
         One of the two conventions above.
     kept
         Boolean mask over the entries of ``pattern.incoming``, or None for all: dropping edges is a new mask.
     degrees
-        In- and out-degrees to normalise by, where they are not those of the pattern itself but of a larger graph.
+        In- and out-degrees to normalize by, where they are not those of the pattern itself but of a larger graph.
     """
 
     def __init__(
         self,
         pattern: Pattern,
-        normalisation: Normalisation = "out-in",
+        normalization: Normalization = "out-in",
         kept: Tensor | None = None,
         degrees: tuple[Tensor, Tensor] | None = None,
     ) -> None:
         self.pattern = pattern
-        self.normalisation = normalisation
+        self.normalization = normalization
         self.kept = kept
         self.degrees = degrees
 
@@ -80,7 +80,7 @@ class Adjacency:
         edges: NDArray[np.int64],
         num_nodes: int,
         weights: NDArray[Any] | None = None,
-        normalisation: Normalisation = "out-in",
+        normalization: Normalization = "out-in",
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> Adjacency:
@@ -88,53 +88,53 @@ class Adjacency:
         nodes = np.arange(num_nodes)
         source, target = np.concatenate([edges, np.stack([nodes, nodes])], axis=1)
         order = np.lexsort((source, target))
-        pointer = np.concatenate([[0], np.cumsum(np.bincount(target, minlength=num_nodes))])
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(target, minlength=num_nodes))])
         value = np.ones(order.size) if weights is None else np.concatenate([weights, np.ones(num_nodes)])
-        incoming = Rows(
-            torch.from_numpy(pointer.astype(np.int32)).to(device),
+        incoming = CSR(
+            torch.from_numpy(indptr.astype(np.int32)).to(device),
             torch.from_numpy(source[order].astype(np.int32)).to(device),
             torch.from_numpy(value[order]).to(device, dtype),
         )
         loops = torch.from_numpy(np.flatnonzero(order >= edges.shape[1])).to(device)
-        pattern = Pattern(incoming, *transposed(incoming, num_nodes), loops, weights is not None)
-        return cls(pattern, normalisation)
+        pattern = Pattern(incoming, *transpose(incoming, num_nodes), loops, weights is not None)
+        return cls(pattern, normalization)
 
     @property
     def num_entries(self) -> int:
         """Number of entries of the full matrix: edges and self-loops."""
-        return self.pattern.incoming.column.numel()
+        return self.pattern.incoming.indices.numel()
 
     @property
     def device(self) -> torch.device:
         """Where the matrix lies."""
-        return self.pattern.incoming.value.device
+        return self.pattern.incoming.values.device
 
     def keep(self, kept: Tensor) -> Adjacency:
         """Return the adjacency in which only these entries are left; self-loops always stay."""
         kept = kept.index_fill(0, self.pattern.loops, True)
-        return Adjacency(self.pattern, self.normalisation, kept if self.kept is None else self.kept & kept)
+        return Adjacency(self.pattern, self.normalization, kept if self.kept is None else self.kept & kept)
 
     def upstream(self, nodes: Tensor, hops: int) -> Tensor:
         """Return the nodes from which ``nodes`` hear within some hops, themselves among them, in ascending order."""
         for _ in range(hops):  # each hears itself: its self-loop is an entry of its row
-            nodes = self._kept[0].at(_distinct(nodes)).column.long()
+            nodes = self._kept[0].at(_distinct(nodes)).indices.long()
         return _distinct(nodes)
 
     def part(self, nodes: Tensor) -> Adjacency:
-        """Return the rows and columns of some nodes, normalised by the degrees that they have in the whole graph."""
+        """Return the rows and columns of some nodes, normalized by the degrees that they have in the whole graph."""
         incoming, outgoing = self._kept
-        position = torch.full((incoming.pointer.numel() - 1,), -1, dtype=torch.int32, device=self.device)
+        position = torch.full((incoming.indptr.numel() - 1,), -1, dtype=torch.int32, device=self.device)
         position[nodes] = torch.arange(nodes.numel(), dtype=torch.int32, device=self.device)
         rows = incoming.at(nodes)
-        rows = rows._replace(column=position[rows.column])
-        rows = _select(rows, rows.column >= 0, weighted=True)
-        loops = (rows.column == row_of_entry(rows.pointer)).nonzero().squeeze(1)
-        pattern = Pattern(rows, *transposed(rows, nodes.numel()), loops, self.pattern.weighted)
+        rows = rows._replace(indices=position[rows.indices])
+        rows = _select(rows, rows.indices >= 0, weighted=True)
+        loops = (rows.indices == row_indices(rows.indptr)).nonzero().squeeze(1)
+        pattern = Pattern(rows, *transpose(rows, nodes.numel()), loops, self.pattern.weighted)
         degrees = self._degree(incoming)[nodes], self._degree(outgoing)[nodes]
-        return Adjacency(pattern, self.normalisation, degrees=degrees)
+        return Adjacency(pattern, self.normalization, degrees=degrees)
 
     @cached_property
-    def _kept(self) -> tuple[Rows, Rows]:
+    def _kept(self) -> tuple[CSR, CSR]:
         """The entries that are left, by target and by source."""
         incoming, outgoing = self.pattern.incoming, self.pattern.outgoing
         if self.kept is None:
@@ -146,41 +146,41 @@ class Adjacency:
 
     @cached_property
     def matrix(self) -> SparseMatrix:
-        """The normalised matrix and its transpose, made on first use."""
+        """The normalized matrix and its transpose, made on first use."""
         incoming, outgoing = self._kept
         at_target, at_source = (
             degree.rsqrt() for degree in self.degrees or (self._degree(incoming), self._degree(outgoing))
         )
-        at_source = at_target if self.normalisation == "in" else at_source
+        at_source = at_target if self.normalization == "in" else at_source
         return SparseMatrix(self._scaled(incoming, at_target, at_source), self._scaled(outgoing, at_source, at_target))
 
-    def _degree(self, rows: Rows) -> Tensor:
+    def _degree(self, rows: CSR) -> Tensor:
         if not self.pattern.weighted:
-            return rows.pointer.diff().to(rows.value.dtype)
-        degree = torch.zeros(rows.pointer.numel() - 1, dtype=rows.value.dtype, device=rows.value.device)
-        return degree.index_add_(0, row_of_entry(rows.pointer), rows.value)
+            return rows.indptr.diff().to(rows.values.dtype)
+        degree = torch.zeros(rows.indptr.numel() - 1, dtype=rows.values.dtype, device=rows.values.device)
+        return degree.index_add_(0, row_indices(rows.indptr), rows.values)
 
-    def _scaled(self, rows: Rows, at_row: Tensor, at_column: Tensor) -> Rows:
-        value = at_row.repeat_interleave(rows.pointer.diff().long(), output_size=rows.column.numel())
-        value *= at_column[rows.column]
+    def _scaled(self, rows: CSR, at_row: Tensor, at_column: Tensor) -> CSR:
+        value = at_row.repeat_interleave(rows.indptr.diff().long(), output_size=rows.indices.numel())
+        value *= at_column[rows.indices]
         if self.pattern.weighted:
-            value *= rows.value
-        return rows._replace(value=value)
+            value *= rows.values
+        return rows._replace(values=value)
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         return self.matrix @ dense
 
     def block(self, start: int, stop: int, dense: Tensor) -> Tensor:
         """Return rows ``start`` to ``stop`` of ``A @ dense``, without gradient."""
-        return product(self.matrix.block(start, stop), dense)
+        return spmm(self.matrix.block(start, stop), dense)
 
 
-def _select(rows: Rows, kept: Tensor, weighted: bool) -> Rows:
+def _select(rows: CSR, kept: Tensor, weighted: bool) -> CSR:
     """Leave only some entries; the values of an unweighted pattern are all one, so any will do."""
-    before = torch.zeros(kept.numel() + 1, dtype=rows.pointer.dtype, device=kept.device)
+    before = torch.zeros(kept.numel() + 1, dtype=rows.indptr.dtype, device=kept.device)
     torch.cumsum(kept, 0, out=before[1:])
-    column = rows.column[kept]
-    return Rows(before[rows.pointer], column, rows.value[kept] if weighted else rows.value[: column.numel()])
+    column = rows.indices[kept]
+    return CSR(before[rows.indptr], column, rows.values[kept] if weighted else rows.values[: column.numel()])
 
 
 def _distinct(nodes: Tensor) -> Tensor:

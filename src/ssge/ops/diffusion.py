@@ -1,6 +1,6 @@
-r"""Personalised PageRank: how much a walk that starts at a node, and now and then returns to it, sees of the others.
+r"""Personalized PageRank: how much a walk that starts at a node, and now and then returns to it, sees of the others.
 
-With T = A the normalised adjacency of a view (self-loops among its entries) and a teleport probability alpha,
+With T = A the normalized adjacency of a view (self-loops among its entries) and a teleport probability alpha,
 
     S = alpha sum_{l >= 0} (1 - alpha)^l T^l = alpha (I - (1 - alpha) T)^(-1)
 
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ssge.ops.adjacency import Adjacency
-from ssge.ops.sparse import Rows
+from ssge.ops.sparse import CSR
 
 _ENTRIES = 1 << 22  # numbers of S in memory at once
 
@@ -45,11 +45,11 @@ def top_pagerank(
     tolerance
         See `pagerank`.
     chunk
-        Rows of S at a time; by default as many as 2^22 numbers hold.
+        CSR of S at a time; by default as many as 2^22 numbers hold.
     """
     n = adjacency.matrix.shape[0]
     positions = torch.full((n, k), -1, dtype=torch.int64, device=adjacency.device)
-    entries = torch.zeros(n, k, dtype=adjacency.matrix.rows.value.dtype, device=adjacency.device)
+    entries = torch.zeros(n, k, dtype=adjacency.matrix.rows.values.dtype, device=adjacency.device)
     step, found = chunk or max(1, _ENTRIES // n), min(k, n)
     for start in range(0, n, step):
         nodes = torch.arange(start, min(start + step, n), device=adjacency.device)
@@ -66,8 +66,8 @@ def pagerank(adjacency: Adjacency, nodes: Tensor, teleport: float = 0.15, tolera
     r"""Return the rows of S for some nodes, from below: each entry is at most the exact one.
 
     Each row begins with a residual r = e_i and an estimate p = 0, and keeps S_i = p + r S. In each round all entries of
-    r above ``tolerance`` times the root of the node's number of neighbours, since these are what a push costs, are
-    pushed at once: alpha of them goes to p, the rest along T to the residuals of neighbours. Returned is p + alpha r,
+    r above ``tolerance`` times the root of the node's number of neighbors, since these are what a push costs, are
+    pushed at once: alpha of them goes to p, the rest along T to the residuals of neighbors. Returned is p + alpha r,
     which leaves out less than r S; at tolerance 0 rounds end with the precision of the numbers.
 
     Parameters
@@ -83,14 +83,14 @@ def pagerank(adjacency: Adjacency, nodes: Tensor, teleport: float = 0.15, tolera
 
     Notes
     -----
-    Time grows with the entries above the tolerance and their neighbours, not with n^2; memory O(rows n).
+    Time grows with the entries above the tolerance and their neighbors, not with n^2; memory O(rows n).
     """
     links = adjacency.matrix.rows
     count, n = nodes.numel(), adjacency.matrix.shape[0]
-    estimate = torch.zeros(count * n, dtype=links.value.dtype, device=nodes.device)
+    estimate = torch.zeros(count * n, dtype=links.values.dtype, device=nodes.device)
     residual = torch.zeros_like(estimate)
     residual[torch.arange(count, device=nodes.device) * n + nodes] = 1
-    limit = max(tolerance, torch.finfo(residual.dtype).eps) * links.pointer.diff().to(residual.dtype).sqrt()
+    limit = max(tolerance, torch.finfo(residual.dtype).eps) * links.indptr.diff().to(residual.dtype).sqrt()
     while (active := (residual.view(count, n) > limit).view(-1).nonzero().squeeze(1)).numel():
         pushed = residual[active]
         residual[active] = 0
@@ -99,10 +99,10 @@ def pagerank(adjacency: Adjacency, nodes: Tensor, teleport: float = 0.15, tolera
     return estimate.add_(residual, alpha=teleport).view(count, n)
 
 
-def _spread(residual: Tensor, active: Tensor, amount: Tensor, links: Rows, n: int) -> None:
-    """Add to the residuals of the neighbours of some entries (row n + node) their share of an amount."""
+def _spread(residual: Tensor, active: Tensor, amount: Tensor, links: CSR, n: int) -> None:
+    """Add to the residuals of the neighbors of some entries (row n + node) their share of an amount."""
     node = active % n
-    neighbours = links.at(node)
-    counts = neighbours.pointer.diff().long()
+    neighbors = links.at(node)
+    counts = neighbors.indptr.diff().long()
     base = (active - node).repeat_interleave(counts)
-    residual.index_add_(0, base + neighbours.column, amount.repeat_interleave(counts) * neighbours.value)
+    residual.index_add_(0, base + neighbors.indices, amount.repeat_interleave(counts) * neighbors.values)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ssge.ops.adjacency import Adjacency
 from ssge.ops.dropout import dropout
-from ssge.ops.sparse import Rows, SparseMatrix, product, row_of_entry, transposed
+from ssge.ops.sparse import CSR, SparseMatrix, row_indices, spmm, transpose
 
 
 class Features:
@@ -39,12 +39,12 @@ class Features:
     def of(cls, features: Any, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32) -> Features:
         """Bring the features of a graph (array or scipy CSR) to a device; dense ones share its memory if they can."""
         if sp.issparse(features):
-            rows = Rows(
+            rows = CSR(
                 torch.from_numpy(features.indptr.astype(np.int32)).to(device),
                 torch.from_numpy(features.indices.astype(np.int32)).to(device),
                 torch.tensor(features.data, device=device, dtype=dtype),
             )
-            return cls(SparseMatrix(rows, transposed(rows, features.shape[1])[0]))
+            return cls(SparseMatrix(rows, transpose(rows, features.shape[1])[0]))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="The given NumPy array is not writable")  # nobody writes
             return cls(torch.from_numpy(np.ascontiguousarray(features)).to(device, dtype))
@@ -52,20 +52,20 @@ class Features:
     @property
     def device(self) -> torch.device:
         """Where X lies."""
-        return self.matrix.rows.value.device if isinstance(self.matrix, SparseMatrix) else self.matrix.device
+        return self.matrix.rows.values.device if isinstance(self.matrix, SparseMatrix) else self.matrix.device
 
     def mask(self, kept: Tensor) -> Features:
         """Return the same features with fewer columns kept; nothing is copied."""
         return Features(self.matrix, kept if self.kept is None else self.kept & kept)
 
-    def row_normalised(self) -> Features:
+    def normalize_rows(self) -> Features:
         """Return the features, each row divided by the sum of its absolute values; a row of zeros stays as it is."""
         if isinstance(self.matrix, SparseMatrix):
-            pointer, column, value = self.matrix.rows
-            row = row_of_entry(pointer)
+            indptr, column, value = self.matrix.rows
+            row = row_indices(indptr)
             sums = value.new_zeros(self.shape[0]).index_add_(0, row, value.abs())
-            rows = Rows(pointer, column, value / sums.index_select(0, row).clamp_min(torch.finfo(value.dtype).tiny))
-            return Features(SparseMatrix(rows, transposed(rows, self.shape[1])[0]), self.kept)
+            rows = CSR(indptr, column, value / sums.index_select(0, row).clamp_min(torch.finfo(value.dtype).tiny))
+            return Features(SparseMatrix(rows, transpose(rows, self.shape[1])[0]), self.kept)
         sums = self.matrix.abs().sum(1, keepdim=True)
         return Features(self.matrix / sums.clamp_min(torch.finfo(sums.dtype).tiny), self.kept)
 
@@ -73,7 +73,7 @@ class Features:
     def _order(self) -> Tensor:
         """Which entry of sparse X each entry of its transpose is."""
         assert isinstance(self.matrix, SparseMatrix)
-        return torch.argsort(self.matrix.rows.column, stable=True)
+        return torch.argsort(self.matrix.rows.indices, stable=True)
 
     def dropout(self, rate: float, generator: torch.Generator) -> Features:
         """Return the features with each entry dropped with probability ``rate``; sparse X stays sparse.
@@ -85,15 +85,15 @@ class Features:
         if not isinstance(self.matrix, SparseMatrix):
             return Features(dropout(self.matrix, rate, generator), self.kept)
         rows, columns = self.matrix.rows, self.matrix.backward
-        value = dropout(rows.value, rate, generator)
-        transpose = Rows(columns.crow_indices(), columns.col_indices(), value[self._order])
-        return Features(SparseMatrix(rows._replace(value=value), transpose), self.kept)
+        value = dropout(rows.values, rate, generator)
+        transpose = CSR(columns.crow_indices(), columns.col_indices(), value[self._order])
+        return Features(SparseMatrix(rows._replace(values=value), transpose), self.kept)
 
     def part(self, nodes: Tensor) -> Features:
         """Return the rows of some nodes."""
         if isinstance(self.matrix, SparseMatrix):
             rows = self.matrix.rows.at(nodes)
-            return Features(SparseMatrix(rows, transposed(rows, self.shape[1])[0]), self.kept)
+            return Features(SparseMatrix(rows, transpose(rows, self.shape[1])[0]), self.kept)
         return Features(self.matrix.index_select(0, nodes), self.kept)
 
     def __matmul__(self, weight: Tensor) -> Tensor:
@@ -124,5 +124,5 @@ class Features:
     def block(self, start: int, stop: int, weight: Tensor) -> Tensor:
         """Return rows ``start`` to ``stop`` of ``X @ weight``, without gradient and without a mask."""
         if isinstance(self.matrix, SparseMatrix):
-            return product(self.matrix.block(start, stop), weight)
+            return spmm(self.matrix.block(start, stop), weight)
         return self.matrix[start:stop] @ weight

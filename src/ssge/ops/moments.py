@@ -21,11 +21,11 @@ class Moments(NamedTuple):
     n
         Number of rows.
     means
-        Column means, one vector a view.
+        Column means, one vector per view.
     scatter
-        Zc' Zc of the centred columns (d x d), one matrix a view.
+        Zc' Zc of the centered columns (d x d), one matrix per view.
     cross
-        Column-wise products of the two centred views, ``sum_i Zc1_ij Zc2_ij`` (d); None for one view.
+        Column-wise products of the two centered views, ``sum_i Zc1_ij Zc2_ij`` (d); None for one view.
     """
 
     n: int
@@ -37,7 +37,7 @@ class Moments(NamedTuple):
 def moments(z1: Tensor, z2: Tensor | None = None, weight: Tensor | None = None) -> Moments:
     """Compute the moments of one view or two; differentiable in ``scatter`` and ``cross``.
 
-    Cost: one product of n d^2 a view forward, of which symmetry saves a third, another backward; Z is centred piece by
+    Cost: one product of n d^2 a view forward, of which symmetry saves a third, another backward; Z is centered piece by
     piece, never as a whole.
 
     Parameters
@@ -74,11 +74,11 @@ class CrossMoments(NamedTuple):
     n
         Number of rows.
     means
-        Column means, one vector a view.
+        Column means, one vector per view.
     squares
-        Sum of squares of each centred column (d), one vector a view: the diagonal of its scatter.
+        Sum of squares of each centered column (d), one vector per view: the diagonal of its scatter.
     cross
-        Zc1' Zc2 of the centred columns (d x d).
+        Zc1' Zc2 of the centered columns (d x d).
     """
 
     n: int
@@ -90,7 +90,7 @@ class CrossMoments(NamedTuple):
 def cross_moments(z1: Tensor, z2: Tensor, weight: Tensor | None = None) -> CrossMoments:
     """Compute the cross moments of two views; differentiable in ``squares`` and ``cross``.
 
-    Cost: one product of n d^2 forward and two backward; Z is centred piece by piece, never as a whole.
+    Cost: one product of n d^2 forward and two backward; Z is centered piece by piece, never as a whole.
 
     Parameters
     ----------
@@ -155,17 +155,17 @@ class _One(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, z: Tensor) -> tuple[Tensor, Tensor]:
         mean = z.mean(0)
-        centred = z - mean
-        ctx.save_for_backward(centred)
+        centered = z - mean
+        ctx.save_for_backward(centered)
         ctx.mark_non_differentiable(mean)
-        return mean, centred.t() @ centred
+        return mean, centered.t() @ centered
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, _mean: Tensor, scatter: Tensor) -> Tensor:
-        # Centring needs no further term: the columns of `centred` sum to zero, and so do those of the result.
-        centred: Tensor = ctx.saved_tensors[0]
-        return centred @ (scatter + scatter.t())
+        # Centering needs no further term: the columns of `centered` sum to zero, and so do those of the result.
+        centered: Tensor = ctx.saved_tensors[0]
+        return centered @ (scatter + scatter.t())
 
 
 class _Two(torch.autograd.Function):
@@ -279,7 +279,7 @@ def _pieces(*matrices: Tensor) -> Iterator[tuple[Tensor, ...]]:
 
 
 def _side_by_side(rows1: Tensor, rows2: Tensor, mean1: Tensor, mean2: Tensor) -> Tensor:
-    """Return the centred rows of both views in one matrix."""
+    """Return the centered rows of both views in one matrix."""
     d = rows1.shape[1]
     both = rows1.new_empty(rows1.shape[0], 2 * d)
     torch.sub(rows1, mean1, out=both[:, :d])
@@ -287,10 +287,10 @@ def _side_by_side(rows1: Tensor, rows2: Tensor, mean1: Tensor, mean2: Tensor) ->
     return both
 
 
-def _add_upper(scatter: Tensor, centred: Tensor) -> None:
+def _add_upper(scatter: Tensor, centered: Tensor) -> None:
     """Add Zc'Zc to the upper triangle, by blocks of rows; what lies below the blocks is left out."""
-    for start in range(0, centred.shape[1], _BLOCK):
-        scatter[start : start + _BLOCK, start:].addmm_(centred[:, start : start + _BLOCK].t(), centred[:, start:])
+    for start in range(0, centered.shape[1], _BLOCK):
+        scatter[start : start + _BLOCK, start:].addmm_(centered[:, start : start + _BLOCK].t(), centered[:, start:])
 
 
 def _mirrored(upper: Tensor) -> Tensor:

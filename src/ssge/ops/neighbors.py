@@ -1,4 +1,4 @@
-"""Nearest neighbours by cosine or Euclidean distance, exact, in chunks."""
+"""Nearest neighbors by cosine or Euclidean distance, exact, in chunks."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def nearest(
 
 
 def comparable(vectors: NDArray[np.floating[Any]], metric: Metric) -> NDArray[np.floating[Any]]:
-    """Return rows whose inner products (cosine) or distances (euclidean) rank the neighbours.
+    """Return rows whose inner products (cosine) or distances (euclidean) rank the neighbors.
 
-    Columns are centred: the objective leaves the mean of a column free, and a common offset would make all cosines
+    Columns are centered: the objective leaves the mean of a column free, and a common offset would make all cosines
     alike. For cosine the rows then get unit norm; a row of zeros has cosine 0 with all.
     """
     if metric not in METRICS:
@@ -72,7 +72,7 @@ def check_count(k: int, n: int) -> None:
 def scored(
     rows: NDArray[np.floating[Any]], queries: NDArray[np.int64], position: NDArray[np.int64], metric: Metric
 ) -> Neighbors:
-    """Return the neighbours found, nearest first, with their cosines or distances.
+    """Return the neighbors found, nearest first, with their cosines or distances.
 
     Distances are taken from the differences themselves: by the expanded square near rows would lose their digits.
     """

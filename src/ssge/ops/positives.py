@@ -1,4 +1,4 @@
-"""Positives: nodes that are alike in their vectors, and moreover neighbours or members of one cluster."""
+"""Positives: nodes that are alike in their vectors, and moreover neighbors or members of one cluster."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from ssge.ops.adjacency import Adjacency
-from ssge.ops.sparse import csr, product, row_of_entry, rows_from
+from ssge.ops.sparse import csr_from_coo, csr_tensor, row_indices, spmm
 
 _ENTRIES = 1 << 24  # similarities in memory at once
 
 
 def positive_pairs(near: Tensor, adjacency: Adjacency, clusters: Tensor) -> Tensor:
-    """Return the pairs (i, j) of which j is near to i and its neighbour, or in its cluster in any clustering.
+    """Return the pairs (i, j) of which j is near to i and its neighbor, or in its cluster in any clustering.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def positive_pairs(near: Tensor, adjacency: Adjacency, clusters: Tensor) -> Tens
         2 x pairs, i above j; between n and n k of them if each node is its own candidate. O(n k (c + log m)).
     """
     n, k = near.shape
-    pointer, column, _ = adjacency.pattern.incoming
-    keys = row_of_entry(pointer).long() * n + column  # ascending: rows in order, columns in order within a row
+    indptr, column, _ = adjacency.pattern.incoming
+    keys = row_indices(indptr).long() * n + column  # ascending: rows in order, columns in order within a row
     row = torch.arange(n, device=near.device).repeat_interleave(k)
     other = near.flatten()
     key = row * n + other
@@ -63,19 +63,19 @@ def nearest_targets(q: Tensor, t: Tensor, k: int, chunk: int | None = None) -> T
 def k_means(x: Tensor, count: int, iterations: int, generator: torch.Generator) -> Tensor:
     """Return a cluster for each row of x, by so many rounds of Lloyd's algorithm from rows drawn at random.
 
-    A centre that loses all its rows stays where it is. O(n count d) a round.
+    A center that loses all its rows stays where it is. O(n count d) a round.
     """
-    centres = x[torch.randperm(x.shape[0], generator=generator, device=x.device)[:count]]
+    centers = x[torch.randperm(x.shape[0], generator=generator, device=x.device)[:count]]
     rows = torch.arange(x.shape[0], device=x.device)
-    clusters = _nearest_centre(x, centres)
+    clusters = _nearest_center(x, centers)
     for _ in range(iterations):
-        sums = product(csr(rows_from(clusters, rows, centres.shape[0], x.dtype), x.shape[0]), x)
-        sizes = torch.bincount(clusters, minlength=centres.shape[0]).unsqueeze(1)
-        centres = torch.where(sizes > 0, sums / sizes.clamp_min(1), centres)
-        clusters = _nearest_centre(x, centres)
+        sums = spmm(csr_tensor(csr_from_coo(clusters, rows, centers.shape[0], x.dtype), x.shape[0]), x)
+        sizes = torch.bincount(clusters, minlength=centers.shape[0]).unsqueeze(1)
+        centers = torch.where(sizes > 0, sums / sizes.clamp_min(1), centers)
+        clusters = _nearest_center(x, centers)
     return clusters
 
 
-def _nearest_centre(x: Tensor, centres: Tensor) -> Tensor:
+def _nearest_center(x: Tensor, centers: Tensor) -> Tensor:
     # For one row, |x - c|^2 / 2 and |c|^2 / 2 - x c differ by a constant.
-    return torch.addmm(-centres.square().sum(1) / 2, x, centres.t()).argmax(1)
+    return torch.addmm(-centers.square().sum(1) / 2, x, centers.t()).argmax(1)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ssge.errors import InputError
 from ssge.ops.adjacency import Adjacency
-from ssge.ops.sparse import Rows, row_of_entry, transposed
+from ssge.ops.sparse import CSR, row_indices, transpose
 
 
 class Pairs(NamedTuple):
@@ -25,8 +25,8 @@ class Pairs(NamedTuple):
         Which entry of ``rows`` each entry of ``columns`` is.
     """
 
-    rows: Rows
-    columns: Rows
+    rows: CSR
+    columns: CSR
     order: Tensor
 
     @classmethod
@@ -53,16 +53,16 @@ def sample_non_edges(edges: Pairs, count: int, generator: torch.Generator) -> Pa
     generator
         On the device of ``edges``.
     """
-    pointer, column, value = edges.rows
-    n, m, device = pointer.numel() - 1, column.numel(), column.device
+    indptr, column, value = edges.rows
+    n, m, device = indptr.numel() - 1, column.numel(), column.device
     others = n * n - m
     if others == 0:
         raise InputError(f"Non-edges cannot be sampled: all {n * n} pairs of the {n} nodes are edges or loops.")
-    before = row_of_entry(pointer).long() * n + column - torch.arange(m, device=device)
+    before = row_indices(indptr).long() * n + column - torch.arange(m, device=device)
     rank = torch.randint(others, (count,), generator=generator, device=device).sort().values
     key = rank + torch.searchsorted(before, rank, right=True)
     starts = torch.arange(n + 1, device=device) * n
-    rows = Rows(
-        torch.searchsorted(key, starts).to(pointer.dtype), (key % n).to(column.dtype), value.new_ones(()).expand(count)
+    rows = CSR(
+        torch.searchsorted(key, starts).to(indptr.dtype), (key % n).to(column.dtype), value.new_ones(()).expand(count)
     )
-    return Pairs(rows, *transposed(rows, n))
+    return Pairs(rows, *transpose(rows, n))

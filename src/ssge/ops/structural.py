@@ -4,7 +4,7 @@ With A the weighted adjacency, made symmetric (an edge with two weights counts w
 d its row sums, and S = D^(-1/2) A D^(-1/2):
 
 - ``degree``: log(1 + d_i) of the graph as it is; two columns, in and out, where it is read as a directed one;
-- ``clustering``: 2 t_i / (k_i (k_i - 1)), with t_i the triangles and k_i the neighbours of node i, weights set aside;
+- ``clustering``: 2 t_i / (k_i (k_i - 1)), with t_i the triangles and k_i the neighbors of node i, weights set aside;
 - ``return``: the probability (P^s)_ii that a walk with P = D^(-1) A is back after s = 2..8 steps;
 - ``laplacian``: eigenvectors of I - S to its smallest eigenvalues above zero.
 
@@ -64,7 +64,7 @@ def structural_features(
     edges
         2 x m positions (source, target), without loops and duplicates, as in `Graph.edges`.
     weights
-        One positive weight an edge, or None for all ones.
+        One positive weight per edge, or None for all ones.
     num_nodes
         n.
     kinds
@@ -100,7 +100,7 @@ def structural_features(
 def spectral_embedding(
     edges: NDArray[np.int64], weights: NDArray[np.floating[Any]] | None, num_nodes: int, k: int
 ) -> NDArray[np.float64]:
-    """Return the eigenvectors to the k smallest eigenvalues of the regularised normalised Laplacian, n x k.
+    """Return the eigenvectors to the k smallest eigenvalues of the regularized normalized Laplacian, n x k.
 
     That is the Laplacian of A + t/n, with t the mean degree: every pair of nodes gets a weak edge. Without it the k
     smallest eigenvectors of a graph of k components or more tell nothing but components, and those of a large
@@ -153,7 +153,7 @@ def _clustering(structure: _Structure) -> _Columns:
 def _triangles(adjacency: sp.csr_array, neighbors: NDArray[np.int64]) -> NDArray[np.int64]:
     """Count the triangles at each node: O(m^(3/2)) time whatever the hubs, bounded memory.
 
-    Edges point to the end with more neighbours, so that no node has more than sqrt(2 m) of them going out, and each
+    Edges point to the end with more neighbors, so that no node has more than sqrt(2 m) of them going out, and each
     triangle is found once: as an edge u -> v followed by v -> w, closed by u -> w.
     """
     n = neighbors.size
@@ -183,7 +183,7 @@ def _triangles(adjacency: sp.csr_array, neighbors: NDArray[np.int64]) -> NDArray
     return found[rank]
 
 
-def _normalised(adjacency: sp.csr_array) -> tuple[sp.csr_array, NDArray[np.float64]]:
+def _normalized(adjacency: sp.csr_array) -> tuple[sp.csr_array, NDArray[np.float64]]:
     """Return S and the degrees; isolated nodes have rows of zeros."""
     degree = adjacency.sum(axis=1)
     root = np.where(degree > 0, np.sqrt(degree), np.inf)
@@ -200,7 +200,7 @@ def _return(structure: _Structure) -> _Columns:
     product, hence unbiased, with a deviation of at most sqrt(2/256) = 9 % of the value for even steps; O(256 m).
     Two steps are exact always. Memory is O(n) beside one block in either way.
     """
-    S, _ = _normalised(structure.symmetric)
+    S, _ = _normalized(structure.symmetric)
     n = S.shape[0]
     half = max(STEPS) // 2
     exact = n * S.nnz <= _EXACT_PRODUCTS
@@ -240,7 +240,7 @@ def _laplacian(structure: _Structure) -> _Columns:
     basis of their space is.
     """
     connected = np.flatnonzero(np.diff(structure.symmetric.indptr))
-    S, degree = _normalised(structure.symmetric[connected][:, connected])
+    S, degree = _normalized(structure.symmetric[connected][:, connected])
     n, count = connected.size, 0
     if n:
         count, component = sp.csgraph.connected_components(S, directed=False)

@@ -6,19 +6,19 @@ import torch
 from torch import Tensor
 
 from ssge.ops.adjacency import Adjacency
-from ssge.ops.sparse import row_of_entry
+from ssge.ops.sparse import row_indices
 
 
 class Walker:
     """Walks along the edges of a graph, from source to target.
 
     A node without an outgoing edge keeps those who come to it, and those who start there: it is its own only
-    neighbour. As graphs have no other self-loops, a walk has ended where a node follows itself: see `moved`.
+    neighbor. As graphs have no other self-loops, a walk has ended where a node follows itself: see `moved`.
 
     Parameters
     ----------
     adjacency
-        Its edges are walked along; its self-loops are not, nor is its normalisation looked at.
+        Its edges are walked along; its self-loops are not, nor is its normalization looked at.
     p, q
         Of walks of second order (Grover and Leskovec, 2016): the step from v, to which the walk came from t, goes to x
         in proportion to weight(v, x) times 1/p if x is t, else 1 if there is an edge from t to x, else 1/q. With
@@ -31,31 +31,31 @@ class Walker:
 
     Notes
     -----
-    Steps of second order are drawn by rejection, without a table for each pair of edges: a neighbour is proposed as by
+    Steps of second order are drawn by rejection, without a table for each pair of edges: a neighbor is proposed as by
     a walk of first order, and accepted with its factor over the largest that there can be. A way back that is more
     likely than that has what it is above it as an area of its own, so that a small p does not make the rest wait
     (Yang et al., KnightKing, 2019). A step takes max(1, 1/q) / min(1, 1/q, 1/p) proposals at most, on
-    average, and each a binary search among the neighbours of t at most. All of it is O(n + m) memory.
+    average, and each a binary search among the neighbors of t at most. All of it is O(n + m) memory.
     """
 
     def __init__(self, adjacency: Adjacency, p: float = 1.0, q: float = 1.0) -> None:
         self.p, self.q = p, q
         rows = adjacency.pattern.outgoing
-        n, source = rows.pointer.numel() - 1, row_of_entry(rows.pointer)
-        edge = rows.column != source
+        n, source = rows.indptr.numel() - 1, row_indices(rows.indptr)
+        edge = rows.indices != source
         end = torch.bincount(source[edge], minlength=n) == 0
         kept = edge | end[source.long()]
-        self._neighbour = rows.column[kept]  # ascending in each row
+        self._neighbor = rows.indices[kept]  # ascending in each row
         self._first = torch.zeros(n + 1, dtype=torch.int64, device=adjacency.device)
         torch.cumsum(torch.bincount(source[kept], minlength=n), 0, out=self._first[1:])
         self._degree = self._first.diff()
         self._rounds = int(self._degree.max()).bit_length()
         heard = torch.zeros(n, dtype=torch.float64, device=adjacency.device)
-        self.popularity = heard.index_add_(0, rows.column[edge], rows.value[edge].double())
+        self.popularity = heard.index_add_(0, rows.indices[edge], rows.values[edge].double())
         self._cumulative: Tensor | None = None
         if adjacency.pattern.weighted:  # a running sum over all rows, from 0
-            self._cumulative = torch.zeros(self._neighbour.numel() + 1, dtype=torch.float64, device=adjacency.device)
-            torch.cumsum(rows.value[kept].double(), 0, out=self._cumulative[1:])
+            self._cumulative = torch.zeros(self._neighbor.numel() + 1, dtype=torch.float64, device=adjacency.device)
+            torch.cumsum(rows.values[kept].double(), 0, out=self._cumulative[1:])
 
     def __call__(self, starts: Tensor, length: int, generator: torch.Generator) -> Tensor:
         """Return one walk from each start: ``length`` nodes in a row, the start first."""
@@ -79,7 +79,7 @@ class Walker:
             above = self._cumulative.index_select(0, first + degree)
             # The first running sum above the draw, and the entry before it; never past the row, whatever was rounded.
             entry = self._search(self._cumulative[1:], torch.lerp(below, above, draw), first, degree - 1)
-        return self._neighbour.index_select(0, entry).long()
+        return self._neighbor.index_select(0, entry).long()
 
     def _second_order(self, before: Tensor, nodes: Tensor, generator: torch.Generator) -> Tensor:
         ceiling, back = max(1.0, 1 / self.q), 1 / self.p
@@ -123,10 +123,10 @@ class Walker:
         return height * share / (height * share + ceiling * width)
 
     def _edge(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Return where the edges would be in ``_neighbour``, and whether they are there."""
+        """Return where the edges would be in ``_neighbor``, and whether they are there."""
         first, degree = self._first.index_select(0, source), self._degree.index_select(0, source)
-        entry = self._search(self._neighbour, target - 1, first, degree - 1)
-        return entry, self._neighbour.index_select(0, entry) == target
+        entry = self._search(self._neighbor, target - 1, first, degree - 1)
+        return entry, self._neighbor.index_select(0, entry) == target
 
     def _search(self, values: Tensor, wanted: Tensor, first: Tensor, count: Tensor) -> Tensor:
         """Return the first place from ``first`` on whose value is above ``wanted``, ``first + count`` if none is.

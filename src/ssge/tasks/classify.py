@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ssge.errors import InputError
 from ssge.evaluation._arrays import Matrix, checked_embedding
-from ssge.evaluation.scores import MeanAndDeviation, mean_and_deviation
+from ssge.evaluation.scores import MeanStd, mean_std
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +27,8 @@ class Classification(NamedTuple):
     ``probability`` one row of class probabilities for each, in the order of ``classes``.
     """
 
-    accuracy: MeanAndDeviation
-    macro_f1: MeanAndDeviation
+    accuracy: MeanStd
+    macro_f1: MeanStd
     majority: float
     folds: int
     C: float
@@ -39,11 +39,11 @@ class Classification(NamedTuple):
 
 
 def classify(
-    vectors: ArrayLike, labelled: NDArray[np.int64], labels: ArrayLike, folds: int = 5, seed: int = 0
+    vectors: ArrayLike, labeled: NDArray[np.int64], labels: ArrayLike, folds: int = 5, seed: int = 0
 ) -> Classification:
-    """Learn a logistic regression from the labelled nodes and apply it to all others.
+    """Learn a logistic regression from the labeled nodes and apply it to all others.
 
-    Columns are standardised by the training nodes. C is chosen by stratified cross-validation on accuracy, the
+    Columns are standardized by the training nodes. C is chosen by stratified cross-validation on accuracy, the
     strongest penalty of equals. The scores come from nested cross-validation: in each fold C is chosen anew from the
     training part, and the held-out nodes are looked at once.
 
@@ -51,7 +51,7 @@ def classify(
     ----------
     vectors
         n x d embedding.
-    labelled
+    labeled
         Positions of the nodes whose class is known.
     labels
         Their classes, one each: text or integers.
@@ -68,7 +68,7 @@ def classify(
     nodes that join later, and would be too good for embeddings that were tuned on these very labels.
     """
     X = checked_embedding(vectors)
-    y = _checked(labelled, np.asarray(labels), X.shape[0])
+    y = _checked(labeled, np.asarray(labels), X.shape[0])
     if folds < 2:
         raise InputError(f"folds must be 2 or more; received {folds}.")
     classes, index, count = np.unique(y, return_inverse=True, return_counts=True)
@@ -79,30 +79,30 @@ def classify(
         )
     if count.min() == 1:
         names = ", ".join(str(name) for name in classes[count == 1][:5])
-        log.warning("Classes with a single labelled node are predicted but cannot be scored: %s.", names)
+        log.warning("Classes with a single labeled node are predicted but cannot be scored: %s.", names)
     used = _folds(count, folds)
     if used < folds:
-        log.info("%d folds instead of %d: a class has only %d labelled nodes.", used, folds, count.min())
-    known = X[labelled]
+        log.info("%d folds instead of %d: a class has only %d labeled nodes.", used, folds, count.min())
+    known = X[labeled]
     accuracies, f1 = _held_out(known, index, used, seed)
     C = _chosen(known, index, used, seed)
-    rows = np.setdiff1d(np.arange(X.shape[0]), labelled)
+    rows = np.setdiff1d(np.arange(X.shape[0]), labeled)
     model = _model(C).fit(known, index)
     probability = model.predict_proba(X[rows]) if rows.size else np.empty((0, classes.size))
     return Classification(
-        mean_and_deviation(accuracies), mean_and_deviation(f1), float(count.max() / count.sum()), used, C,
+        mean_std(accuracies), mean_std(f1), float(count.max() / count.sum()), used, C,
         classes, rows, classes[probability.argmax(axis=1)], probability,
     )  # fmt: skip
 
 
-def _checked(labelled: NDArray[np.int64], labels: NDArray[Any], n: int) -> NDArray[Any]:
-    if labels.shape != labelled.shape or labels.ndim != 1:
-        raise InputError(f"labels must have one class for each of {labelled.size} nodes; received {labels.shape}.")
-    if labelled.size and (labelled.min() < 0 or labelled.max() >= n):
-        raise InputError(f"labelled must hold rows 0..{n - 1}; received {labelled.min()}..{labelled.max()}.")
-    rows, count = np.unique(labelled, return_counts=True)
+def _checked(labeled: NDArray[np.int64], labels: NDArray[Any], n: int) -> NDArray[Any]:
+    if labels.shape != labeled.shape or labels.ndim != 1:
+        raise InputError(f"labels must have one class for each of {labeled.size} nodes; received {labels.shape}.")
+    if labeled.size and (labeled.min() < 0 or labeled.max() >= n):
+        raise InputError(f"labeled must hold rows 0..{n - 1}; received {labeled.min()}..{labeled.max()}.")
+    rows, count = np.unique(labeled, return_counts=True)
     if (count > 1).any():
-        raise InputError(f"labelled must name each node once; row {rows[count > 1][0]} is there twice.")
+        raise InputError(f"labeled must name each node once; row {rows[count > 1][0]} is there twice.")
     return labels.astype(str) if labels.dtype == object else labels
 
 

@@ -13,7 +13,7 @@ from ssge.evaluation.clustering import kmeans
 class Clusters(NamedTuple):
     """Clusters in order of size, the largest first.
 
-    ``cluster`` and ``distance`` have one entry a row: its cluster, and how far the row, scaled to unit norm, lies
+    ``cluster`` and ``distance`` have one entry per row: its cluster, and how far the row, scaled to unit norm, lies
     from the mean of its cluster. ``size`` has one a cluster. ``central`` holds, for each cluster, the positions of
     the rows nearest to its mean, nearest first.
     """

@@ -15,7 +15,7 @@ def outlier_scores(vectors: ArrayLike, neighbors: int = 20) -> NDArray[np.float6
 
         score_i = 1 - (1/k) sum over the k nearest rows j of cos(z_i, z_j),
 
-    with columns centred first; between 0 (k others point the same way) and 2. Scores of one embedding can be
+    with columns centered first; between 0 (k others point the same way) and 2. Scores of one embedding can be
     compared with each other, not with those of another. Cost O(n^2 d) time, bounded memory.
 
     Parameters
@@ -30,10 +30,10 @@ def outlier_scores(vectors: ArrayLike, neighbors: int = 20) -> NDArray[np.float6
     The score was chosen by planting outliers into three graphs (``benchmarks/outliers.py``). It finds nodes whose
     edges contradict the rest of the graph: rewired nodes, and random nodes joined to cliques. Nodes that got the
     features of another node are found hardly better than by chance, since a graph convolution blends a node's own
-    features with those of its neighbours. The squared Mahalanobis distance, the natural score for a Gaussian target,
-    is *below* chance there: a node whose neighbourhood contradicts itself is averaged towards the middle, not thrown
-    out of it. For the same reason a short centred vector tells as much in the mean, but it depends on the degree too.
-    The number of neighbours hardly matters between 5 and 50.
+    features with those of its neighbors. The squared Mahalanobis distance, the natural score for a Gaussian target,
+    is *below* chance there: a node whose neighborhood contradicts itself is averaged towards the middle, not thrown
+    out of it. For the same reason a short centered vector tells as much in the mean, but it depends on the degree too.
+    The number of neighbors hardly matters between 5 and 50.
     """
     rows = checked_embedding(vectors)
     n = rows.shape[0]

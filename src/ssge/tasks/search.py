@@ -1,4 +1,4 @@
-"""Nearest neighbours of nodes: exact, or approximate with FAISS and a measured recall."""
+"""Nearest neighbors of nodes: exact, or approximate with FAISS and a measured recall."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def search(
 ) -> Neighbors:
     """Return the k nodes nearest to each of some nodes, themselves left out.
 
-    Columns are centred in any case; cosines are those of the centred rows.
+    Columns are centered in any case; cosines are those of the centered rows.
 
     Parameters
     ----------
@@ -40,14 +40,14 @@ def search(
     queries
         Positions of the nodes asked about.
     k
-        How many neighbours.
+        How many neighbors.
     metric
         ``cosine`` (scores are cosines, largest first) or ``euclidean`` (scores are distances, smallest first).
     backend
         ``exact`` compares with every row: O(q n d), fine up to some hundred thousand rows. ``faiss`` looks into the
         cells of an inverted file that are nearest to the query (needs ``pip install ssge[faiss]``).
     recall
-        Of ``faiss``: so many cells are looked into that this share of the true neighbours is found for a sample of
+        Of ``faiss``: so many cells are looked into that this share of the true neighbors is found for a sample of
         nodes. The objective makes embeddings nearly isotropic, which is the hardest case for any approximate index,
         so the share is measured and never assumed.
     """
@@ -60,7 +60,7 @@ def search(
 
 
 def recall_of(found: Neighbors, true: Neighbors) -> float:
-    """Return the share of the true neighbours that were found, over the same queries."""
+    """Return the share of the true neighbors that were found, over the same queries."""
     hits = (found.position[:, :, None] == true.position[:, None, :]).any(axis=1)
     return float(hits.mean())
 
@@ -77,7 +77,7 @@ class _InvertedFile:
         self.rows = np.ascontiguousarray(comparable(vectors, metric), dtype=np.float32)
         self.metric, self.k = metric, k
         kind = faiss.METRIC_INNER_PRODUCT if metric == "cosine" else faiss.METRIC_L2
-        cells = max(1, min(round(4 * n**0.5), n // 40))  # FAISS wants 39 rows a cell to place its centres
+        cells = max(1, min(round(4 * n**0.5), n // 40))  # FAISS wants 39 rows a cell to place its centers
         flat = faiss.IndexFlatIP(d) if metric == "cosine" else faiss.IndexFlatL2(d)
         self.index = faiss.IndexIVFFlat(flat, d, cells, kind)
         self.index.train(self.rows)
@@ -96,7 +96,7 @@ class _InvertedFile:
         )  # fmt: skip
 
     def search(self, queries: NDArray[np.int64]) -> Neighbors:
-        """Return the neighbours of some rows."""
+        """Return the neighbors of some rows."""
         parts = [self._search(queries[start : start + _QUERIES]) for start in range(0, max(1, len(queries)), _QUERIES)]
         return Neighbors(np.concatenate([p.position for p in parts]), np.concatenate([p.score for p in parts]))
 

@@ -38,7 +38,7 @@ class Best:
     Attributes
     ----------
     labels
-        One class a node of the graph, -1 for all but validation nodes.
+        One class per node of the graph, -1 for all but validation nodes.
     weights
         The state of the method after the best epoch; empty before the first.
     line

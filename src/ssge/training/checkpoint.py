@@ -77,7 +77,7 @@ class Checkpoint:
     def save(
         self,
         method: Method,
-        optimiser: torch.optim.Optimizer,
+        optimizer: torch.optim.Optimizer,
         generator: torch.Generator,
         run: dict[str, Any],
         history: list[dict[str, float]],
@@ -85,8 +85,8 @@ class Checkpoint:
     ) -> None:
         """Write the state after the last epoch in ``history``; ``run`` is what must be the same to go on."""
         tensors = {f"method.{key}": value for key, value in method.state_dict().items()}
-        for index, state in optimiser.state_dict()["state"].items():
-            tensors |= {f"optimiser.{index}.{key}": value for key, value in state.items()}
+        for index, state in optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{index}.{key}": value for key, value in state.items()}
         if best is not None:
             tensors |= {f"best.{key}": value for key, value in best.weights.items()}
         tensors["generator"] = generator.get_state()
@@ -96,7 +96,7 @@ class Checkpoint:
     def load(
         self,
         method: Method,
-        optimiser: torch.optim.Optimizer,
+        optimizer: torch.optim.Optimizer,
         generator: torch.Generator,
         run: dict[str, Any],
         best: Best | None = None,
@@ -117,10 +117,10 @@ class Checkpoint:
             )
         method.load_state_dict(_below(tensors, "method."))
         state: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in _below(tensors, "optimiser.").items():
+        for name, tensor in _below(tensors, "optimizer.").items():
             index, key = name.split(".", 1)
             state.setdefault(int(index), {})[key] = tensor
-        optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
         generator.set_state(tensors["generator"])
         history: list[dict[str, float]] = facts["history"]
         if best is not None:

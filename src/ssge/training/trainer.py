@@ -32,7 +32,7 @@ class Trained(NamedTuple):
     Attributes
     ----------
     history
-        One line an epoch.
+        One line per epoch.
     finished
         Whether it ran to its last epoch.
     seconds
@@ -52,7 +52,7 @@ def train(
     graph: Graph,
     *,
     seed: int = 0,
-    labelled: NDArray[np.int64] | None = None,
+    labeled: NDArray[np.int64] | None = None,
     validation: NDArray[np.int64] | None = None,
     observers: Sequence[Observer] = (),
     checkpoint: Checkpoint | None = None,
@@ -68,7 +68,7 @@ def train(
         Any graph with the features the method was built for.
     seed
         Decides every random choice of the views.
-    labelled
+    labeled
         The training nodes of a supervised method: the only ones whose labels it sees.
     validation
         The nodes whose labels say which epoch is best, for a method that is to keep that one; others pass over them.
@@ -85,19 +85,19 @@ def train(
     TrainingError
         When a loss is not finite; the message names the epoch and the terms.
     """
-    if method.supervised and labelled is None:
-        raise InputError(f"labelled must name the training nodes, because {method.title} learns from their labels.")
+    if method.supervised and labeled is None:
+        raise InputError(f"labeled must name the training nodes, because {method.title} learns from their labels.")
     best = Best.of(method, graph, validation)
-    graph = graph.with_labels_of(labelled) if method.supervised and labelled is not None else graph.without_labels()
+    graph = graph.with_labels_of(labeled) if method.supervised and labeled is not None else graph.without_labels()
     epochs = method.config.epochs
     view = method.prepare(graph)
-    optimiser = method.optimiser()
-    rates = [group["lr"] for group in optimiser.param_groups]
+    optimizer = method.optimizer()
+    rates = [group["lr"] for group in optimizer.param_groups]
     generator = torch.Generator(method.weight.device).manual_seed(seed)
     history: list[Epoch] = []
     run = {} if checkpoint is None else describe_run(method, graph, seed, None if best is None else best.labels)
     if resume and checkpoint is not None and checkpoint.path.exists():
-        history = checkpoint.load(method, optimiser, generator, run, best)
+        history = checkpoint.load(method, optimizer, generator, run, best)
     before = history[-1]["seconds"] if history else 0.0
     began = time.perf_counter()
 
@@ -105,11 +105,11 @@ def train(
     with kept_memory():
         while len(history) < epochs and not stopped:
             method.train()
-            for group, rate in zip(optimiser.param_groups, rates, strict=True):
+            for group, rate in zip(optimizer.param_groups, rates, strict=True):
                 group["lr"] = rate * method.pace(len(history) / epochs)
             steps = []
             for batch in method.batches(view, generator):
-                steps.append(step(method, batch, optimiser, generator))
+                steps.append(step(method, batch, optimizer, generator))
                 method.after_step((len(history) + 1) / epochs)
             line = _measured(steps, len(history) + 1)
             if best is not None:
@@ -120,7 +120,7 @@ def train(
             stopped = any(answers)
             due = checkpoint is not None and checkpoint.every > 0 and len(history) % checkpoint.every == 0
             if checkpoint is not None and (stopped or due):
-                checkpoint.save(method, optimiser, generator, run, history, best)
+                checkpoint.save(method, optimizer, generator, run, history, best)
 
     finished = len(history) >= epochs
     if finished:
@@ -132,22 +132,22 @@ def train(
     return Trained(history, finished, before + time.perf_counter() - began, kept)
 
 
-def step(method: Method, batch: Any, optimiser: torch.optim.Optimizer, generator: torch.Generator) -> Losses:
-    """Take one step of the optimiser, and return the losses before it."""
-    optimiser.zero_grad()
+def step(method: Method, batch: Any, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> Losses:
+    """Take one step of the optimizer, and return the losses before it."""
+    optimizer.zero_grad()
     losses: Losses = method(batch, generator)
     losses.total.backward()  # type: ignore[no-untyped-call]
-    optimiser.step()
+    optimizer.step()
     return Losses(losses.total.detach(), losses.terms)
 
 
 def _measured(steps: Sequence[Losses], epoch: int) -> Epoch:
     """Return the mean of each term over the steps of an epoch."""
     names = ["total", *steps[0].terms]
-    # One transfer for all terms: each would be a synchronisation on a GPU.
+    # One transfer for all terms: each would be a synchronization on a GPU.
     values = torch.stack([torch.stack([s.total, *s.terms.values()]) for s in steps]).mean(0).tolist()
     line = dict(zip(names, values, strict=True))
     if not all(math.isfinite(value) for value in values):
         terms = ", ".join(f"{name} {value:g}" for name, value in line.items())
-        raise TrainingError(f"The loss is not finite in epoch {epoch}: {terms}. A smaller learning_rate may help.")
+        raise TrainingError(f"The loss is not finite in epoch {epoch}: {terms}. A smaller lr may help.")
     return {"epoch": epoch} | line

@@ -6,7 +6,7 @@ from ssge.datasets import DATASETS
 from ssge.experiments.recipes import load_recipe, recipes
 
 
-def catalogue(kind: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def catalog(kind: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return headings and lines of a list of methods, datasets, recipes or protocols."""
     if kind == "methods":
         from ssge.methods import METHODS
