@@ -19,17 +19,18 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ssge.datasets import load as load_dataset
-    from ssge.estimator import SSGE
+    from ssge.estimator import SSGE, GraphEmbedder
     from ssge.graph import Graph
     from ssge.io.reading import read_graph
 
 _WHERE = {
     "Graph": ("ssge.graph", "Graph"),
+    "GraphEmbedder": ("ssge.estimator", "GraphEmbedder"),
     "SSGE": ("ssge.estimator", "SSGE"),
     "load_dataset": ("ssge.datasets", "load"),
     "read_graph": ("ssge.io.reading", "read_graph"),
 }
-__all__ = ["SSGE", "Graph", "__version__", "load_dataset", "read_graph"]
+__all__ = ["SSGE", "Graph", "GraphEmbedder", "__version__", "load_dataset", "read_graph"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,152 +1,124 @@
-"""SSGE in the manner of scikit-learn: ``fit``, ``transform``, ``embedding_``."""
+"""Every method as a scikit-learn estimator: ``fit``, ``transform``, ``embedding_``."""
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import ValidationError
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ssge.errors import InputError
-from ssge.files import atomic
 from ssge.foreign import is_graph
 from ssge.graph import Graph, GraphInfo
-from ssge.io.embeddings import as_table, find_ids, read_embedding, write_embedding
-from ssge.io.history import read_history
-from ssge.methods import METHODS, Method
+from ssge.io.embeddings import as_table, column_names, find_ids
+from ssge.methods import METHODS
 from ssge.methods.ssge import SSGEConfig
-from ssge.objectives.gaussian import EIGENVALUE_FLOOR
+from ssge.runs.fit import Run, fit
+from ssge.runs.folder import RunFolder
+from ssge.runs.plan import Plan, Start, plan
 from ssge.schema import FeatureSchema
-from ssge.training.checkpoint import build, load_model, save_model
 from ssge.training.device import choose_device
-from ssge.training.progress import ProgressBar
-from ssge.training.trainer import train
 
 log = logging.getLogger(__name__)
 
 
-class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Self-supervised Gaussian embedding of the nodes of a graph.
+class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Any method of the package as an estimator.
+
+    The same settings and seed give the same bytes as ``ssge fit``.
 
     Parameters
     ----------
-    n_components
-        Width of the embedding, d; None lets it follow the graph (see `ssge.methods.ssge.SSGE.suited`).
-    hidden
-        Widths of the layers before it; ``()`` makes a one-layer encoder, None one layer that follows the graph.
-    encoder
-        ``gcn``, or ``mlp`` for features alone with batch normalization.
-    edge_drop, feature_mask
-        Probabilities of dropping an edge and of masking a feature column in each view.
-    uniformity_weight
-        Lambda: weight of the Wasserstein distance to the isotropic Gaussian against alignment of the views; None lets
-        it follow the graph.
-    epochs
-        Passes over the graph; trained to convergence the objective gives worse embeddings. None lets them follow the
-        graph.
-    lr, weight_decay
-        Of Adam.
-    activation, offset, normalization, eigenvalue_floor, floor_mode
-        See `ssge.methods.ssge.SSGEConfig`.
-    batch_nodes
-        Nodes of a step of training, several times ``n_components``; None takes them all. Bounds the memory of training
-        on a large graph, and can be faster.
+    method
+        Name of the method, such as ``"ssge"`` or ``"bgrl"``; ``ssge ls methods`` lists them.
+    recipe
+        Name of a recipe (``"bgrl/cora"``) or path of a TOML file whose settings to take.
     warm_start
-        Begin each `fit` with the weights of the one before, as for a graph that has grown.
+        Start each `fit` with the weights of the one before, as for a graph that has grown.
     n_neighbors
-        When a matrix is given without ``adjacency``: neighbors of each row in the graph made of the rows.
+        When a matrix is given without ``adjacency``: neighbors per row in the graph made of the rows.
     device, dtype
         Where and in which precision to train.
     random_state
-        Seed of the weights and of the views.
+        Seed of the weights and of every random draw.
     verbose
         Show progress on standard error.
+    **settings
+        Settings of the method, such as ``epochs=50``. Those not given follow the size of the graph.
 
     Attributes
     ----------
     embedding_
-        n x d array, one row a training node: the encoder's output on the whole graph, scaled as one to unit
-        root mean square, with ``offset`` added.
+        n x d array, one row per training node.
     node_ids_
         The ids of these nodes.
     n_features_in_, feature_names_in_
         Number of feature columns, and their names if X was a data frame.
     history_
-        One dict per epoch: total, alignment, uniformity, effective_rank, seconds.
+        One dict per epoch: the loss, its terms, seconds.
     schema_
         How the feature columns were made, if the graph came from `ssge.read_graph`: give the model to that function as
         ``like`` to read another graph in the same way. None otherwise.
     encoder_
-        The trained encoder, a plain ``torch.nn.Module``.
+        The trained encoder, a ``torch.nn.Module``.
 
     Examples
     --------
     >>> import ssge
     >>> graph = ssge.load_dataset("karate")
-    >>> model = ssge.SSGE(n_components=8, hidden=(16,), epochs=5, random_state=0).fit(graph)
+    >>> model = ssge.GraphEmbedder("cca_ssg", widths=(16, 8), epochs=5, random_state=0).fit(graph)
     >>> model.embedding_.shape
     (34, 8)
     """
 
-    _method: Method
+    _run: Run
 
     def __init__(
         self,
-        n_components: int | None = None,
+        method: str = "ssge",
         *,
-        hidden: Sequence[int] | None = None,
-        encoder: Literal["gcn", "mlp"] = "gcn",
-        edge_drop: float = 0.3,
-        feature_mask: float = 0.2,
-        uniformity_weight: float | None = None,
-        epochs: int | None = None,
-        lr: float = 1e-3,
-        weight_decay: float = 1e-5,
-        activation: Literal["elu", "relu", "none"] = "elu",
-        offset: float = 0.0,
-        normalization: Literal["out-in", "in"] = "out-in",
-        eigenvalue_floor: float = EIGENVALUE_FLOOR,
-        floor_mode: Literal["tangent", "clamp"] = "tangent",
-        batch_nodes: int | None = None,
+        recipe: str | None = None,
         warm_start: bool = False,
         n_neighbors: int = 10,
         device: str = "cpu",
         dtype: Literal["float32", "float64"] = "float32",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
+        **settings: Any,
     ) -> None:
-        self.n_components = n_components
-        self.hidden = hidden
-        self.encoder = encoder
-        self.edge_drop = edge_drop
-        self.feature_mask = feature_mask
-        self.uniformity_weight = uniformity_weight
-        self.epochs = epochs
-        self.lr = lr
-        self.weight_decay = weight_decay
-        self.activation = activation
-        self.offset = offset
-        self.normalization = normalization
-        self.eigenvalue_floor = eigenvalue_floor
-        self.floor_mode = floor_mode
-        self.batch_nodes = batch_nodes
+        self.method = method
+        self.recipe = recipe
         self.warm_start = warm_start
         self.n_neighbors = n_neighbors
         self.device = device
         self.dtype = dtype
         self.random_state = random_state
         self.verbose = verbose
+        self._settings = settings
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, settings of the method among them."""
+        params: dict[str, Any] = super().get_params(deep)
+        return params | getattr(self, "_settings", {})
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name."""
+        named = {key: value for key, value in params.items() if key in self._get_param_names()}
+        if others := {key: value for key, value in params.items() if key not in named}:
+            if not hasattr(self, "_settings"):
+                super().set_params(**others)  # names the invalid one
+            self._settings |= others
+        for key, value in named.items():
+            setattr(self, key, value)
+        return self
 
     def fit(self, X: Any, y: Any = None, *, adjacency: Any = None) -> Self:
         """Learn an embedding of a graph.
@@ -156,29 +128,21 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         X
             A `Graph`, a PyTorch Geometric, DGL or NetworkX graph with features, or a matrix of node features.
         y
-            Ignored: no label is ever used.
+            Ignored. Supervised methods learn from the labels of a `Graph`.
         adjacency
-            n x n matrix of edges, when X is a matrix of features. Without it the graph of nearest neighbors
-            of the rows of X is used.
+            n x n matrix of edges, when X is a matrix of features. Without it the graph of nearest neighbors of the
+            rows of X is used.
         """
-        self._config(GraphInfo(2, 0, 1))  # so that a mistake is told before any work
-        graph = self._graph(X, adjacency, reset=True).without_labels()
-        if self._warm:
+        self._plan(GraphInfo(2, 0, 1), seed=0)  # so that a mistake is told before any work
+        graph = self._graph(X, adjacency, reset=True)
+        if self._start is not None:
             self._check_schema(graph)
-        config = self._config(graph.info)
-        if graph.num_nodes < 2:
-            raise InputError(f"X must have at least 2 nodes to learn from; received {graph.num_nodes}.")
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        method = build("ssge", config, graph.info, seed, getattr(torch, self.dtype), choose_device(self.device))
-        if self._warm:
-            method.begin_with(self._method)
-        with ProgressBar(method.config.epochs, f"SSGE on {graph.name}") if self.verbose else nullcontext() as bar:
-            trained = train(method, graph, seed=seed, observers=[bar] if bar else [])
-        self.embedding_ = method.embed(graph).cpu().numpy()
-        self._method = method
-        self.history_ = trained.history
-        self.node_ids_ = graph.node_ids
-        self.schema_ = graph.schema
+        seed = self.random_state
+        if not isinstance(seed, Integral):
+            seed = check_random_state(seed).randint(2**31)
+        reading = {} if adjacency is not None or isinstance(X, Graph) else {"n_neighbors": self.n_neighbors}
+        self._run = fit(graph, self._plan(graph.info, int(seed)), reading=reading, quiet=not self.verbose)
+        self._set_fitted()
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, adjacency: Any = None) -> NDArray[np.floating[Any]]:
@@ -194,8 +158,8 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         Parameters
         ----------
         X, adjacency
-            As in `fit`; as many feature columns. A matrix without ``adjacency`` gets the graph of its own
-            nearest neighbors.
+            As in `fit`, with as many feature columns. A matrix without ``adjacency`` gets the graph of its own nearest
+            neighbors.
         nodes
             Ids of the nodes to embed, at the cost of their neighborhood alone; rows are in this order. Default: all.
         """
@@ -203,13 +167,13 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         graph = self._graph(X, adjacency, reset=False)
         self._check_schema(graph)
         rows = None if nodes is None else _positions(graph, nodes)
-        embedding: NDArray[np.floating[Any]] = self._method.embed(graph, nodes=rows).cpu().numpy()
+        embedding: NDArray[np.floating[Any]] = self._run.method.embed(graph, rows).cpu().numpy()
         return embedding
 
     def to_frame(self) -> Any:
         """Return the embedding as a table with the columns id, e000, e001, ...
 
-        A pandas data frame if pandas is there, else a pyarrow table.
+        A pandas data frame if pandas is installed, else a pyarrow table.
         """
         check_is_fitted(self)
         table = as_table(self.node_ids_, self.embedding_)
@@ -218,82 +182,66 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         except ImportError:
             return table
 
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the embedding columns: e000, e001, ..."""
+        check_is_fitted(self)
+        return np.array(column_names(self.embedding_.shape[1]), dtype=object)
+
     @property
     def encoder_(self) -> torch.nn.Module:
         """The trained encoder."""
         check_is_fitted(self)
-        return self._method.encoder
+        return self._run.method.encoder
 
-    def save(self, path: str | Path) -> None:
-        """Write the fitted estimator into a folder: safetensors, JSON and Parquet, no pickle.
+    def save(self, path: str | Path, force: bool = False) -> None:
+        """Write the fitted model into a folder, with the same files as ``ssge fit``; no pickle.
 
-        Node ids that are neither integers nor strings are written as their ``str``, and a ``random_state``
-        that is a generator is not written.
+        Parameters
+        ----------
+        path
+            A folder, new or without a run in it.
+        force
+            Replace the run in the folder.
         """
         check_is_fitted(self)
-        folder = Path(path)
-        if folder.exists() and not folder.is_dir():
-            raise InputError(f"path must be a folder, new or old; {folder} is a file.")
-        if (folder / "record.json").exists():
-            raise InputError(f"{folder} holds a run of the command line (record.json); choose another folder.")
-        save_model(folder / "model.safetensors", self._method)
-        write_embedding(folder / "embedding.parquet", self.node_ids_, self.embedding_)
-        if self.schema_ is not None:
-            self.schema_.write(folder / "features.json")
-        else:  # of an estimator saved here before
-            (folder / "features.json").unlink(missing_ok=True)
-        seed = self.random_state if isinstance(self.random_state, Integral) else None
-        state = {
-            "params": self.get_params() | {"hidden": self.hidden and list(self.hidden), "random_state": seed},
-            "history": self.history_,
-            "feature_names": getattr(self, "feature_names_in_", np.array([])).tolist(),
-        }
-        with atomic(folder / "estimator.json") as temporary:  # last: without it the folder is no estimator
-            temporary.write_text(json.dumps(state, indent=1, default=np.generic.item) + "\n", "utf-8")
+        folder = RunFolder(Path(path))
+        folder.claim(force)
+        folder.write(self._run)
 
     @classmethod
     def load(cls, path: str | Path, device: str = "cpu") -> Self:
-        """Read what `save` or the command ``ssge fit`` wrote into a folder, and bring it to a device."""
-        folder = Path(path)
-        file = folder / "estimator.json"
-        if not folder.is_dir():
-            raise InputError(f"No such folder: {folder}.")
-        method, facts = load_model(folder / "model.safetensors", choose_device(device))
-        if method.name != "ssge":
-            raise InputError(f"{folder} holds a model of {method.title}; `ssge embed` applies it.")
-        if file.is_file():
-            try:
-                state = json.loads(file.read_text("utf-8"))
-                params, history, names = state["params"], state["history"], state["feature_names"]
-                estimator = cls(**(params | {"hidden": _widths(params["hidden"]), "device": device}))
-            except (ValueError, KeyError, TypeError) as error:
-                raise InputError(f"{file} is not an estimator of ssge: {type(error).__name__} {error}.") from None
-        else:
-            estimator, names = cls._of_run(facts, device), []
-            lines = folder / "history.jsonl"
-            history = read_history(lines) if lines.is_file() else []
-        estimator._method = method
-        estimator.history_ = history
-        estimator.schema_ = FeatureSchema.read(folder / "features.json")
-        estimator.node_ids_, estimator.embedding_ = read_embedding(folder / "embedding.parquet")
-        estimator.n_features_in_ = method.info.num_features
-        if names:
-            estimator.feature_names_in_ = np.array(names, dtype=object)
-        return estimator
+        """Read what `save` or ``ssge fit`` wrote into a folder, and bring it to a device.
+
+        The settings of the estimator are those of the run, so that fitting the same graph again reproduces it.
+        """
+        folder = RunFolder(Path(path))
+        record = folder.read_record()
+        settings = {**record.config, "random_state": record.seed, "dtype": record.dtype, "device": device}
+        settings["n_neighbors"] = record.reading.get("n_neighbors", 10)
+        model = cls._of_method(record.method, {key: _tuple(value) for key, value in settings.items()})
+        method = folder.read_model(str(choose_device(device)))
+        model._run = Run(record, folder.read_history(), folder.read_embedding(), method, folder.read_schema())
+        model.n_features_in_ = method.info.num_features
+        if record.feature_names and model._run.schema is None:
+            model.feature_names_in_ = np.array(record.feature_names, dtype=object)
+        model._set_fitted()
+        return model
 
     @classmethod
-    def _of_run(cls, facts: dict[str, Any], device: str) -> Self:
-        """Return the estimator that would make a run of the command line."""
-        *hidden, width = facts["config"]["widths"]
-        shared = {key: value for key, value in facts["config"].items() if key in cls._get_param_names()}
-        return cls(width, **(shared | {"hidden": tuple(hidden), "random_state": facts.get("seed"), "device": device}))
+    def _of_method(cls, method: str, settings: dict[str, Any]) -> Self:
+        return cls(method, **settings)
 
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
+    def _set_fitted(self) -> None:
+        run = self._run
+        if (names := getattr(self, "feature_names_in_", None)) is not None:
+            run.record.feature_names = [str(name) for name in names]
+        self.embedding_ = run.embedding.vectors
+        self.node_ids_ = run.embedding.node_ids
+        self.history_ = run.history
+        self.schema_: FeatureSchema | None = run.schema
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "embedding_")
+        return hasattr(self, "_run")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -302,8 +250,27 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         return tags
 
     @property
-    def _warm(self) -> bool:
-        return self.warm_start and hasattr(self, "_method")
+    def _start(self) -> Start | None:
+        if not self.warm_start or not hasattr(self, "_run"):
+            return None
+        return Start(self._run.method, "the fit before")
+
+    def _method_settings(self) -> dict[str, Any]:
+        return self._settings
+
+    def _plan(self, info: GraphInfo, seed: int) -> Plan:
+        if not isinstance(self.n_neighbors, Integral) or self.n_neighbors < 1:
+            raise InputError(f"n_neighbors must be an integer of 1 or more; received {self.n_neighbors!r}.")
+        return plan(
+            info,
+            self.method,
+            recipe=self.recipe,
+            settings=self._method_settings(),
+            start=self._start,
+            seed=seed,
+            device=self.device,
+            dtype=self.dtype,
+        )
 
     def _check_schema(self, graph: Graph) -> None:
         """Refuse features that were made in another way than those of the last fit, even if they are as many."""
@@ -314,32 +281,6 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             f"The features of {graph.name} were made in another way than those the model has learned from: "
             "read it with ssge.read_graph(..., like=model)."
         )
-
-    def _config(self, info: GraphInfo) -> dict[str, Any]:
-        """Return the settings of the method for a graph of this size, checked, under the names they have there."""
-        for name, value in {"n_components": self.n_components, "n_neighbors": self.n_neighbors}.items():
-            if value is not None and (not isinstance(value, Integral) or value < 1):
-                raise InputError(f"{name} must be an integer of 1 or more; received {value!r}.")
-        try:
-            hidden = None if self.hidden is None else tuple(int(width) for width in self.hidden)
-        except (TypeError, ValueError):
-            hidden = (0,)
-        if hidden and min(hidden) < 1:
-            raise InputError(f"hidden must be a sequence of widths of 1 or more; received {self.hidden!r}.")
-        if self.dtype not in ("float32", "float64"):
-            raise InputError(f"dtype must be 'float32' or 'float64'; received {self.dtype!r}.")
-        config = {key: value for key, value in self.get_params().items() if key in SSGEConfig.model_fields}
-        suited = self._method.config.model_dump() if self._warm else METHODS["ssge"].suited(info)
-        *before, last = suited["widths"]
-        config["widths"] = (*(before if hidden is None else hidden), int(self.n_components or last))
-        for name in ("uniformity_weight", "epochs"):
-            config[name] = suited[name] if config[name] is None else config[name]
-        try:
-            SSGEConfig(**config)
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise InputError(f"{first['loc'][0]}: {first['msg']}; received {first['input']!r}.") from None
-        return config
 
     def _graph(self, X: Any, adjacency: Any, reset: bool) -> Graph:
         """Make a graph of what was given; matrices go through scikit-learn's own check first."""
@@ -366,6 +307,107 @@ class SSGE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         return Graph.of(features=X, adjacency=adjacency, dtype=dtype)
 
 
+class SSGE(GraphEmbedder):
+    """Self-supervised Gaussian embedding of the nodes of a graph: `GraphEmbedder` with its settings by name.
+
+    Parameters
+    ----------
+    widths
+        Width of each layer, the embedding last.
+    epochs
+        Passes over the graph; trained to convergence the objective gives worse embeddings.
+    uniformity_weight
+        Lambda: weight of the Wasserstein distance to the isotropic Gaussian against alignment of the views.
+    edge_drop, feature_mask
+        Probabilities of dropping an edge and of masking a feature column in each view.
+    encoder
+        ``gcn``, or ``mlp`` for features alone with batch normalization.
+    lr, weight_decay
+        Of Adam.
+    batch_nodes
+        Nodes per training step, several times the embedding width. Bounds the memory on a large graph.
+    alignment_weight, activation, output_bias, offset, normalization, eigenvalue_floor, floor_mode
+        See `ssge.methods.ssge.SSGEConfig`.
+    warm_start, n_neighbors, device, dtype, random_state, verbose
+        See `GraphEmbedder`.
+
+    Notes
+    -----
+    None stands for the default of `ssge.methods.ssge.SSGEConfig`, or for what `ssge.methods.ssge.SSGE.default_config`
+    chooses for the size of the graph.
+
+    Examples
+    --------
+    >>> import ssge
+    >>> graph = ssge.load_dataset("karate")
+    >>> model = ssge.SSGE(widths=(16, 8), epochs=5, random_state=0).fit(graph)
+    >>> model.embedding_.shape
+    (34, 8)
+    """
+
+    method: ClassVar[str] = "ssge"  # type: ignore[misc]
+    recipe: ClassVar[str | None] = None  # type: ignore[misc]
+
+    def __init__(
+        self,
+        widths: Sequence[int] | None = None,
+        *,
+        epochs: int | None = None,
+        uniformity_weight: float | None = None,
+        edge_drop: float | None = None,
+        feature_mask: float | None = None,
+        encoder: Literal["gcn", "mlp"] | None = None,
+        lr: float | None = None,
+        weight_decay: float | None = None,
+        batch_nodes: int | None = None,
+        alignment_weight: float | None = None,
+        activation: Literal["elu", "relu", "none"] | None = None,
+        output_bias: bool | None = None,
+        offset: float | None = None,
+        normalization: Literal["out-in", "in"] | None = None,
+        eigenvalue_floor: float | None = None,
+        floor_mode: Literal["tangent", "clamp"] | None = None,
+        warm_start: bool = False,
+        n_neighbors: int = 10,
+        device: str = "cpu",
+        dtype: Literal["float32", "float64"] = "float32",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.widths = widths
+        self.epochs = epochs
+        self.uniformity_weight = uniformity_weight
+        self.edge_drop = edge_drop
+        self.feature_mask = feature_mask
+        self.encoder = encoder
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.batch_nodes = batch_nodes
+        self.alignment_weight = alignment_weight
+        self.activation = activation
+        self.output_bias = output_bias
+        self.offset = offset
+        self.normalization = normalization
+        self.eigenvalue_floor = eigenvalue_floor
+        self.floor_mode = floor_mode
+        self.warm_start = warm_start
+        self.n_neighbors = n_neighbors
+        self.device = device
+        self.dtype = dtype
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _method_settings(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in SSGEConfig.model_fields}
+
+    @classmethod
+    def _of_method(cls, method: str, settings: dict[str, Any]) -> Self:
+        if method != "ssge":
+            title = METHODS[method].title
+            raise InputError(f"The folder holds a model of {title}: ssge.GraphEmbedder.load reads it.")
+        return cls(**settings)
+
+
 def _nearest(X: Any, n_neighbors: int) -> Any:
     from sklearn.neighbors import kneighbors_graph
 
@@ -375,8 +417,8 @@ def _nearest(X: Any, n_neighbors: int) -> Any:
     return kneighbors_graph(X, neighbors) if neighbors else np.zeros((n, n))
 
 
-def _widths(saved: list[int] | None) -> tuple[int, ...] | None:
-    return None if saved is None else tuple(saved)
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _positions(graph: Graph, nodes: Sequence[Any]) -> NDArray[np.int64]:

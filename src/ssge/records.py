@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import os
 import platform
 import sys
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +48,23 @@ class Scores(BaseModel):
 
 
 class RunRecord(BaseModel):
-    """A run, from its configuration to its scores; JSON both ways."""
+    """A run, from its configuration to its scores; JSON both ways.
+
+    Attributes
+    ----------
+    method, dataset, name
+        Method, source of the graph (name of a dataset or path), and display name of the graph.
+    config, recipe, reading, warm_start
+        Resolved settings, and where they and the graph came from.
+    splits
+        Kind of splits whose training nodes a supervised method learned from; None for all others.
+    graph, statistics, feature_names, columns
+        Sizes of the graph, its degrees, the names of its feature columns where known, and the embedding width.
+    final, diagnostics
+        The kept epoch's line of history, and label-free figures of the embedding.
+    machine, date, commit, code
+        Versions and processor, when, from which commit, and the digest of the code that decides the figures.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -52,21 +72,36 @@ class RunRecord(BaseModel):
     dataset: str
     seed: int
     config: dict[str, Any]
+    name: str = ""
     recipe: str | None = None
     reading: dict[str, Any] = {}
     warm_start: str | None = None
     splits: str | None = None
     graph: dict[str, int] = {}
+    columns: int = 0
+    statistics: dict[str, float] = {}
+    feature_names: list[str] = []
     parameters: int = 0
     scale: float = 1.0
     seconds: float = 0.0
     peak_memory_mb: float = 0.0
     final: dict[str, float] = {}
+    diagnostics: dict[str, float] = {}
     device: str = "cpu"
     dtype: str = "float32"
     threads: int = 1
     machine: dict[str, str] = {}
+    date: str = ""
+    commit: str = ""
+    code: str = ""
     scores: dict[str, Scores] = {}
+
+    @classmethod
+    def now(cls, method: str, **facts: Any) -> RunRecord:
+        """Return a record stamped with the machine, the date, the commit and a digest of the code."""
+        date = datetime.now(UTC).isoformat(timespec="seconds")
+        stamp = {"machine": machine(), "date": date, "commit": commit(), "code": code_digest(method)}
+        return cls(method=method, **stamp, **facts)
 
     def write(self, path: Path) -> None:
         """Write the record as JSON, atomically."""
@@ -82,6 +117,56 @@ class RunRecord(BaseModel):
             return cls.model_validate_json(path.read_text())
         except (ValidationError, UnicodeDecodeError) as error:
             raise InputError(f"{path} is not a run record of this version: {str(error).splitlines()[0]}.") from None
+
+
+@cache
+def code_digest(method: str) -> str:
+    """Return a digest of the code that decides the figures of a method: training, evaluation and all they import.
+
+    Docstrings, comments, formatting and messages of errors do not count. Other methods do not count either.
+    """
+    root = Path(__file__).parent
+    waiting = [root / "training" / "trainer.py", root / "evaluation" / "__init__.py"]
+    waiting += [path for path in [root / "methods" / f"{method}.py"] if path.exists()]
+    seen: dict[Path, str] = {}
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        tree = _Meaning().visit(ast.parse(path.read_text("utf-8")))
+        seen[path] = ast.dump(tree)
+        names = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+        for parts in (name.split(".") for name in names if name.startswith("ssge.")):
+            module = root.joinpath(*parts[1:])
+            waiting += [p for p in (module.with_suffix(".py"), module / "__init__.py") if p.exists()]
+    text = "\n".join(f"{path.relative_to(root)} {seen[path]}" for path in sorted(seen))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class _Meaning(ast.NodeTransformer):
+    """Leave out what cannot change a figure: docstrings and raised errors."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        return ast.Pass() if isinstance(node.value, ast.Constant) else node
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        return ast.Raise()
+
+
+def commit() -> str:
+    """Return the commit of the source tree; empty for an installed package."""
+    git = Path(__file__).parents[2] / ".git"
+    try:
+        head = (git / "HEAD").read_text().strip()
+        if not head.startswith("ref: "):
+            return head
+        ref = head.removeprefix("ref: ")
+        if (git / ref).is_file():
+            return (git / ref).read_text().strip()
+        packed = (git / "packed-refs").read_text().splitlines()
+        return next((line.split()[0] for line in packed if line.endswith(f" {ref}")), "")
+    except OSError:
+        return ""
 
 
 def peak_memory_mb() -> float:

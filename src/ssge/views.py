@@ -1,9 +1,8 @@
-"""Views: a graph as an encoder takes it, and the random augmentations that make one view of another."""
+"""Views: a graph as encoders take it, and the random augmentations that make one view of another."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import torch
@@ -13,10 +12,11 @@ from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.ops.adjacency import Adjacency, Normalization
 from ssge.ops.features import Features
+from ssge.ops.random import Key
 
 
 class View(NamedTuple):
-    """Features and adjacency over the same nodes; the clean graph is the view in which nothing was dropped.
+    """Features and adjacency over the same nodes; the clean graph is the view without any drop.
 
     Attributes
     ----------
@@ -24,14 +24,14 @@ class View(NamedTuple):
         Of all nodes.
     labels
         For supervised methods alone: the class of a training node, -1 for every other node.
-    focus
-        The nodes whose representations a step of training looks at, in ascending order; None: all.
+    seeds
+        Positions of the nodes whose representations a step is about; None: all nodes.
     """
 
     features: Features
     adjacency: Adjacency
     labels: Tensor | None = None
-    focus: Tensor | None = None
+    seeds: Tensor | None = None
 
     @classmethod
     def of(
@@ -52,41 +52,38 @@ class View(NamedTuple):
         """Number of nodes, n."""
         return int(self.features.shape[0])
 
-    def around(self, nodes: Tensor, hops: int) -> tuple[View, Tensor]:
-        """Return the part of the view that an encoder of so many hops needs for some nodes, and where they are in it.
+    def k_hop_subgraph(self, seeds: Tensor, hops: int) -> View:
+        """Return the part of the view that an encoder of ``hops`` layers reads for some nodes.
 
-        The nodes' representations are those of the whole view, because degrees are those of the whole view.
+        The seeds have the same representations as in the whole view, because degrees are those of the whole view.
         """
-        needed = self.adjacency.upstream(nodes, hops)
-        part = View(self.features.part(needed), self.adjacency.part(needed))
-        return part, torch.searchsorted(needed, nodes)
+        nodes = self.adjacency.in_neighbors(seeds, hops)
+        labels = None if self.labels is None else self.labels[nodes]
+        part = View(self.features.select(nodes), self.adjacency.subgraph(nodes), labels)
+        return part._replace(seeds=torch.searchsorted(nodes, seeds))
 
-    def alone(self) -> View:
-        """Return the nodes in focus and the edges among them, for an encoder that hears no others."""
-        return self if self.focus is None else self.around(self.focus, 0)[0]
-
-    def focused(self, size: int, generator: torch.Generator) -> Iterator[View]:
-        """Yield the view with a focus on each node once, on ``size`` random ones at a time or evenly a few less."""
-        order = torch.randperm(self.num_nodes, generator=generator, device=self.features.device)
-        for nodes in order.tensor_split(math.ceil(self.num_nodes / size)):
-            yield self._replace(focus=nodes.sort().values)
+    def at_seeds(self, rows: Tensor) -> Tensor:
+        """Return the rows of the seeds, out of one row per node."""
+        return rows if self.seeds is None else rows[self.seeds]
 
 
-Augmentation: TypeAlias = Callable[[View, torch.Generator], View]
+Augmentation: TypeAlias = Callable[[View, Key], View]
 
 
 class DropEdges:
-    """Drop each directed edge with probability ``rate``, independently; self-loops stay."""
+    """Drop each directed edge with probability ``rate``, independently; self-loops stay.
+
+    All steps of an epoch drop the same edges: each of them sees a part of the same views.
+    """
 
     def __init__(self, rate: float) -> None:
         self.rate = _checked_rate("edge_drop", rate)
 
-    def __call__(self, view: View, generator: torch.Generator) -> View:
+    def __call__(self, view: View, key: Key) -> View:
         """Return the view with fewer edges."""
         if self.rate == 0:
             return view
-        draw = torch.rand(view.adjacency.num_entries, generator=generator, device=view.adjacency.device)
-        return view._replace(adjacency=view.adjacency.keep(draw >= self.rate))
+        return view._replace(adjacency=view.adjacency.drop_edges(key.fold_in("edges").at_step(0), self.rate))
 
 
 class MaskFeatures:
@@ -95,12 +92,12 @@ class MaskFeatures:
     def __init__(self, rate: float) -> None:
         self.rate = _checked_rate("feature_mask", rate)
 
-    def __call__(self, view: View, generator: torch.Generator) -> View:
+    def __call__(self, view: View, key: Key) -> View:
         """Return the view with fewer feature columns."""
         if self.rate == 0:
             return view
-        draw = torch.rand(view.features.shape[1], generator=generator, device=view.features.device)
-        return view._replace(features=view.features.mask(draw >= self.rate))
+        columns = torch.arange(view.features.shape[1], device=view.features.device)
+        return view._replace(features=view.features.mask(key.fold_in("columns").keep(columns, self.rate)))
 
 
 class Compose:
@@ -109,10 +106,10 @@ class Compose:
     def __init__(self, *augmentations: Augmentation) -> None:
         self.augmentations = augmentations
 
-    def __call__(self, view: View, generator: torch.Generator) -> View:
+    def __call__(self, view: View, key: Key) -> View:
         """Return the view after all of them."""
         for augmentation in self.augmentations:
-            view = augmentation(view, generator)
+            view = augmentation(view, key)
         return view
 
 

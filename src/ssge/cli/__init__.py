@@ -1,4 +1,4 @@
-"""The command line: each subcommand is a function; whatever is heavy is imported when a command needs it.
+"""The command line: each command is a function; heavy imports wait until a command needs them.
 
 Results go to standard output (``--json`` for machines), everything else to standard error.
 """
@@ -7,18 +7,22 @@ import logging
 import sys
 import warnings
 from collections.abc import Sequence
+from types import NoneType
 from typing import Any
 
 from cyclopts import App
 
 from ssge import __version__
-from ssge.cli import estimate, judge, learn, look, use
+from ssge.cli import apply, evaluate, info, train
 from ssge.cli.options import examples
 from ssge.terminal import explained, one_line_warning
 
+TRAINING = ("fit", "estimate", "run")
+"""Commands with the settings of a method as flags."""
 
-def application(config: Any) -> App:
-    """Build the command line; ``config`` is the class whose fields become flags of fit, estimate and run."""
+
+def application(config: Any = NoneType) -> App:
+    """Build the command line; ``config`` is the class whose fields become flags of the commands that train."""
     app = App(
         name="ssge",
         help="Node embeddings of attributed graphs without labels.",
@@ -26,11 +30,10 @@ def application(config: Any) -> App:
         version=__version__,
         help_format="plaintext",
     )
-    learn.register(app, config)
-    estimate.register(app, config)
-    judge.register(app, config)
-    use.register(app)
-    look.register(app)
+    train.register(app, config)
+    evaluate.register(app, config)
+    apply.register(app)
+    info.register(app)
     return app
 
 
@@ -43,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     logging.getLogger("matplotlib").setLevel(logging.WARNING)
     warnings.showwarning = one_line_warning
     try:
-        application(_config_class(words))(words, exit_on_error=False, print_error=False)
+        config = _config_class(words) if words and words[0] in TRAINING else NoneType
+        application(config)(words, exit_on_error=False, print_error=False)
     except Exception as error:
         if debug:
             raise
@@ -56,21 +60,44 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _config_class(words: list[str]) -> Any:
-    """Return the configuration whose fields are flags: the chosen method's, read ahead of the parsing proper.
+    """Return the configuration class of the method that a command line asks for.
 
-    Only fit, estimate and run have such flags, and only they pay for the import of the methods.
+    Which flags there are depends on the method, and the method on other flags. So the line is parsed twice: here with
+    the flags of all methods, to learn the method alone.
     """
-    if not words or words[0] not in ("fit", "run", "estimate"):
-        return type(None)
+    from cyclopts import CycloptsError
+
+    from ssge.errors import SSGEError
     from ssge.methods import METHODS
+    from ssge.runs.folder import RunFolder
+    from ssge.runs.recipes import load_recipe
 
     name = "ssge"
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        key, _, value = word.partition("=")
-        value = value or following
-        if key == "--method":
-            name = value
-        if (key == "--recipe" or (word == "run" and not following.startswith("-"))) and "/" in value:
-            name = value.split("/")[0]
-    cls = METHODS[name if name in METHODS else "ssge"].Config  # an unknown name is reported by the command itself
-    return cls | None
+    plain = [word for word in words if word not in ("--help", "-h")]
+    try:
+        _, bound, *_ = application(_all_settings()).parse_known_args(plain)
+        asked = bound.arguments
+        if asked.get("warm_start"):
+            name = RunFolder(asked["warm_start"]).read_record().method
+        elif asked.get("recipe"):
+            name = load_recipe(asked["recipe"]).method
+        else:
+            name = asked.get("method") or name
+        return METHODS[name].Config
+    except (CycloptsError, SSGEError):  # the command itself will say what is wrong
+        return METHODS["ssge"].Config
+
+
+def _all_settings() -> Any:
+    """Return a class with the settings of all methods, as words."""
+    from pydantic import create_model
+
+    from ssge.methods import METHODS
+
+    fields: dict[str, Any] = {}
+    for name in METHODS:
+        for field, facts in METHODS[name].Config.model_fields.items():
+            several = "tuple" in str(facts.annotation)
+            kind = bool if facts.annotation is bool else list[str] if several else str
+            fields[field] = (kind | None, None)
+    return create_model("AllSettings", **fields)

@@ -1,6 +1,7 @@
 """What the commands share: switches, examples in their help, the flags of a method's settings."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -103,6 +104,12 @@ def examples(*lines: str) -> str:
 def given(settings: Any) -> dict[str, Any]:
     """Return only the settings that were given as flags."""
     return {} if settings is None else {name: getattr(settings, name) for name in settings.model_fields_set}
+
+
+def with_settings(command: Callable[..., None], config: Any) -> Callable[..., None]:
+    """Make the fields of a configuration class flags of a command, through its parameter ``settings``."""
+    command.__annotations__["settings"] = Annotated[config | None, SETTINGS]
+    return command
 
 
 def be_quiet(quiet: bool) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ssge.datasets import DATASETS
-from ssge.experiments.recipes import load_recipe, recipes
+from ssge.runs.recipes import load_recipe, recipes
 
 
 def catalog(kind: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -14,7 +16,7 @@ def catalog(kind: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         found = [METHODS[name] for name in METHODS]
         return (
             ("name", "title", "family", "inputs", "batches", "reference"),
-            [(m.name, m.title, m.family, m.inputs, ", ".join(m.modes), m.reference) for m in found],
+            [(m.name, m.title, m.family, m.inputs, _batches(m), m.reference) for m in found],
         )
     if kind == "datasets":
         facts = [DATASETS[name] for name in DATASETS]
@@ -45,6 +47,12 @@ def catalog(kind: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
             for r in loaded
         ],
     )
+
+
+def _batches(method: Any) -> str:
+    if "walk_length" in method.Config.model_fields:
+        return "walks"
+    return "full, nodes" if "batch_nodes" in method.Config.model_fields else "full"
 
 
 def _count(number: int | None) -> str:

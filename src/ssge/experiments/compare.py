@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
+from ssge.datasets import facts_of
 from ssge.errors import InputError
-from ssge.experiments.folder import RunFolder
 from ssge.experiments.protocols import Protocol, evaluate, evaluate_classifier
-from ssge.experiments.recipes import Recipe
 from ssge.experiments.references import CLUSTERINGS, UNTRAINED, untrained_encoder
-from ssge.experiments.run import fit, resolve_config
 from ssge.experiments.tables import Row, rows
 from ssge.files import atomic
 from ssge.graph import Graph
-from ssge.methods import METHODS, MethodConfig
-from ssge.records import RunRecord, Scores, machine
+from ssge.records import RunRecord, Scores
+from ssge.runs.fit import fit
+from ssge.runs.folder import RunFolder
+from ssge.runs.plan import plan
+from ssge.runs.recipes import Recipe
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +60,7 @@ def compare(
     seeds: int,
     out: Path,
     *,
-    config: MethodConfig | None = None,
+    settings: Mapping[str, Any] | None = None,
     references: Path | None = None,
     referenced: bool = True,
     device: str = "cpu",
@@ -67,22 +69,38 @@ def compare(
 ) -> Summary:
     """Fit and score a recipe with encoder seeds 0, 1, ... and score the reference rows beside it.
 
-    Finished seeds found in ``out`` are not run again, so an interrupted comparison goes on where it stopped. What does
-    not depend on the method is kept in ``references``, a folder that several comparisons on one dataset can share.
-    Without ``referenced`` the method stands alone, for pages that have the reference rows from another comparison.
+    Parameters
+    ----------
+    recipe, graph, protocol, seeds
+        What to run, on what, how to score it, and how often.
+    out
+        Folder of the runs. Finished seeds in it are not run again, so an interrupted comparison continues.
+    settings
+        Settings that override those of the recipe.
+    references
+        Folder of the reference rows that do not depend on the method, which comparisons on one dataset can share.
+        Default: ``out``.
+    referenced
+        Whether to score reference rows at all.
+    device
+        Where to train.
+    force
+        Run and score everything again, shared reference rows included.
+    quiet
+        Show no progress.
     """
     if seeds < 1:
         raise InputError(f"seeds must be 1 or more; received {seeds}.")
-    config = config or resolve_config(recipe.method, recipe.config)
-    method = METHODS[recipe.method]
-    shared = _Kept(references or out, recipe.dataset, graph, protocol, {}, force and references is None)
-    kept = _Kept(out, recipe.dataset, graph, protocol, config.model_dump(mode="json"), force)
+    planned = plan(graph.info, recipe.method, settings={**recipe.config, **(settings or {})}, device=device)
+    planned = replace(planned, recipe=recipe.name)
+    shared = _Kept(references or out, recipe.dataset, graph, protocol, {}, force)
+    kept = _Kept(out, recipe.dataset, graph, protocol, planned.config.model_dump(mode="json"), force)
     folders = [RunFolder(out / f"seed-{seed}") for seed in range(seeds)]
     for seed, folder in enumerate(folders):  # all before any scoring, which would count in the peak of their memory
         if force or not folder.record.exists():
             fit(
-                graph, recipe.method, config, out=folder.path, seed=seed, device=device, resume=not force,
-                force=force, quiet=quiet, recipe=recipe.name, dataset=recipe.dataset, splits=protocol.splits,
+                graph, replace(planned, seed=seed), folder, resume=not force, force=force, quiet=quiet,
+                dataset=recipe.dataset, splits=protocol.splits,
             )  # fmt: skip
         kept.check(folder.read_record(), folder.record)
     records = [
@@ -91,17 +109,17 @@ def compare(
         if referenced
     ]
     for seed in range(seeds if referenced else 0):
-        untrained = partial(untrained_encoder, graph, recipe.method, config, seed)
-        records.append(kept.reference("untrained encoder", seed, untrained, method.supervised))
+        untrained = partial(untrained_encoder, graph, replace(planned, seed=seed))
+        records.append(kept.reference("untrained encoder", seed, untrained, planned.method.supervised))
     scored = (score(folder, graph, protocol) for folder in folders)
-    records += [record.model_copy(update={"method": method.title}) for record in scored]
+    records += [record.model_copy(update={"method": planned.method.title}) for record in scored]
     summary = Summary(recipe=recipe, protocol=protocol, records=records)
     summary.write(out / "summary.json")
     return summary
 
 
 def score(folder: RunFolder, graph: Graph, protocol: Protocol, force: bool = False) -> RunRecord:
-    """Score the embedding of a run and keep the scores in its record; what is scored already is not scored again."""
+    """Score the embedding of a run and keep the scores in its record and card; scores that are there are kept."""
     record = folder.read_record()
     embedding = folder.read_embedding()
     if not np.array_equal(embedding.node_ids, graph.node_ids):
@@ -109,23 +127,24 @@ def score(folder: RunFolder, graph: Graph, protocol: Protocol, force: bool = Fal
     if force or protocol.name not in record.scores:
         log.info("scoring %s by protocol %s", folder.path, protocol.name)
         record.scores[protocol.name] = _judged(embedding.vectors, graph, protocol, record)
-        record.write(folder.record)
+        folder.write_record(record)
     return record
 
 
 def _judged(
     vectors: NDArray[np.floating[Any]], graph: Graph, protocol: Protocol, record: RunRecord, probed: bool = True
 ) -> Scores:
-    """Score an embedding by probes, or what a supervised method made by its own class scores."""
+    """Score an embedding by probes, or a supervised method by its own class scores."""
+    facts = facts_of(record.dataset)
     if record.splits is None:
         known = [scores for name, scores in record.scores.items() if name != protocol.name]
-        return evaluate(vectors, graph, protocol, record.scale, probed, known)
+        return evaluate(vectors, graph, protocol, record.scale, probed, known, facts)
     if record.splits != protocol.splits:
         raise InputError(
             f"The run was trained on the training nodes of splits {record.splits!r}, so protocol {protocol.name!r} "
             f"with its splits {protocol.splits!r} cannot score it."
         )
-    return evaluate_classifier(vectors, graph, protocol, record.seed)
+    return evaluate_classifier(vectors, graph, protocol, record.seed, facts)
 
 
 class _Kept:
@@ -151,14 +170,13 @@ class _Kept:
             record = RunRecord.read(path)
             self.check(record, path)
         else:
-            record = RunRecord(
-                method=name,
+            record = RunRecord.now(
+                name,
                 dataset=self.dataset,
                 seed=seed,
                 config=self.config,
                 splits=self.protocol.splits if supervised else None,
                 graph=self.graph.info._asdict(),
-                machine=machine(),
             )
         if self.protocol.name not in record.scores:
             log.info("scoring %s, seed %d, by protocol %s", name, seed, self.protocol.name)

@@ -11,14 +11,14 @@ import numpy as np
 from ssge.datasets import load
 from ssge.experiments import figures, references
 from ssge.experiments.compare import compare
-from ssge.experiments.folder import RunFolder
 from ssge.experiments.protocols import PROTOCOLS
-from ssge.experiments.recipes import load_recipe
-from ssge.experiments.run import resolve_config
 from ssge.experiments.tables import Row
 from ssge.graph import Graph
 from ssge.io.embeddings import Embedding
 from ssge.ops.neighbors import nearest
+from ssge.runs.folder import RunFolder
+from ssge.runs.plan import plan
+from ssge.runs.recipes import load_recipe
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def demonstrate(
     for line in neighbors_of(embedding, WELL_KNOWN):
         say(line)
 
-    before = references.untrained_encoder(graph, recipe.method, resolve_config(recipe.method, recipe.config), 0)
+    before = references.untrained_encoder(graph, plan(graph.info, recipe="ssge/imports"))
     pictures = draw(out, graph, folder, before)
     say("")
     for path in pictures:

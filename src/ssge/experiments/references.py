@@ -13,9 +13,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.graph import Graph
-from ssge.methods import METHODS, MethodConfig
 from ssge.ops.structural import spectral_embedding
-from ssge.training.checkpoint import build
+from ssge.runs.plan import Plan
 
 
 def raw_features(graph: Graph) -> NDArray[np.floating[Any]]:
@@ -45,11 +44,11 @@ def spectral_clustering(graph: Graph) -> NDArray[np.floating[Any]]:
     return spectral_embedding(graph.edges, graph.weights, graph.num_nodes, graph.num_classes).astype(np.float32)
 
 
-def untrained_encoder(graph: Graph, method: str, config: MethodConfig, seed: int) -> NDArray[np.floating[Any]]:
+def untrained_encoder(graph: Graph, plan: Plan) -> NDArray[np.floating[Any]]:
     """Return the raw output of a freshly built, never trained encoder."""
-    built = build(method, config.model_dump(), METHODS[method].sizes(graph), seed)
+    built = plan.build(graph)
     built.offset = 0.0  # a setting of trained embeddings, whose root mean square is 1
-    embedding: NDArray[np.floating[Any]] = built.embed(graph).numpy()
+    embedding: NDArray[np.floating[Any]] = built.embed(graph).cpu().numpy()
     return embedding
 
 

@@ -7,14 +7,13 @@ would need a second copy of the graph beside the one that the encoders here read
 
 from __future__ import annotations
 
-import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from ssge.graph import GraphInfo
-from ssge.methods._base import LOGISTIC, Method, MethodConfig
+from ssge.methods._base import Method, MethodConfig
 from ssge.nn.encoders import GCN
-from ssge.objectives.reconstruction import BLOCK, dense_reconstruction, sampled_reconstruction
+from ssge.objectives.reconstruction import dense_reconstruction, sampled_reconstruction
+from ssge.ops.random import Key
 from ssge.ops.sampling import Pairs, sample_non_edges
 from ssge.views import View
 
@@ -38,25 +37,12 @@ class Autoencoder(Method):
     config: AutoencoderConfig
     encoder: GCN
 
-    @classmethod
-    def further_memory(cls, config: AutoencoderConfig, info: GraphInfo, number: int) -> int:
-        """Return the bytes of the scores: of a sample of pairs by both ends, or of a block of all pairs."""
-        n, entries = info.num_nodes, info.num_nodes + info.num_edges
-        if config.dense:
-            return 3 * number * min(n * n, max(n, BLOCK)) + 2 * number * entries
-        return round((1 + config.non_edges) * entries * (48 + 4 * number))
-
-    @classmethod
-    def step_cost(cls, config: AutoencoderConfig, info: GraphInfo) -> float:
-        """Count the scores as well, forth and back: of all pairs, or of edges and sampled pairs."""
-        edges = (1 + config.non_edges) * (1 + info.num_edges / info.num_nodes)
-        pairs = info.num_nodes if config.dense else edges
-        return super().step_cost(config, info) + float(pairs * (3 * config.widths[-1] + LOGISTIC))
-
-    def reconstruction(self, z: Tensor, view: View, generator: torch.Generator) -> Tensor:
+    def reconstruction(self, z: Tensor, view: View, key: Key) -> Tensor:
         """Return the loss of the edges of a view decoded from Z, n x d."""
         edges, entries = Pairs.of(view.adjacency), view.adjacency.num_entries
         count = max(1, round(self.config.non_edges * entries))
         if self.config.dense or count >= view.num_nodes**2 - entries:  # a sample as large as the whole gains nothing
             return dense_reconstruction(z, edges)
-        return sampled_reconstruction(z, edges, sample_non_edges(edges, count, generator))
+        return sampled_reconstruction(
+            z, edges, sample_non_edges(edges, count, key.fold_in("non-edges").generator(z.device))
+        )

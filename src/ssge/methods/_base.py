@@ -1,49 +1,65 @@
-"""What every method is: facts, a configuration, and four functions."""
+"""The base class of all methods: class facts, a configuration, and the functions that training calls."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 from torch import Tensor, nn
 
 from ssge.errors import InputError
 from ssge.graph import Graph, GraphInfo
 from ssge.objectives import Losses
 from ssge.ops.adjacency import Normalization
+from ssge.ops.random import Key
 from ssge.registry import Registry
 from ssge.views import View
 
 METHODS: Registry[type[Method]] = Registry("method")
 
-CHUNK = 1 << 16
-"""Nodes that are encoded at once when a graph is embedded."""
-
-LOGISTIC = 300
-"""Multiply-adds that take as long as the logistic loss of one score, forth and back: for `Method.step_cost`."""
-
 
 class MethodConfig(BaseModel):
-    """Settings that every trained method has."""
+    """Settings of every trained method."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    epochs: int = Field(100, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
-    lr: float = Field(1e-3, gt=0, description="Adam's learning rate.")
-    weight_decay: float = Field(1e-5, ge=0, description="L2 penalty added to the gradient, as Adam has it.")
+    epochs: int = Field(
+        100, ge=0, description="Passes over the graph, a setting like any other: not 'until convergence'."
+    )
+    lr: float = Field(1e-3, gt=0, description="Learning rate of Adam.")
+    weight_decay: float = Field(1e-5, ge=0, description="L2 penalty, added to the gradient as in Adam.")
+
+
+class NodeBatchConfig(MethodConfig):
+    """Settings of methods whose steps can take some of the nodes, with all their in-neighbors."""
+
+    batch_nodes: PositiveInt | None = Field(
+        None, description="Nodes per step, several times the embedding width. All nodes if not given."
+    )
 
 
 class Method(nn.Module, ABC):
     """A way to learn embeddings, built from its configuration and the sizes of a graph.
 
-    Subclasses give the class facts, build their parts in ``__init__``, and write `forward`; the rest has defaults.
-    Training goes through `forward` because distributed training synchronizes only what goes through it.
+    A subclass sets the class facts, builds its parts in ``__init__(config, info, generator)`` and writes `forward`.
+    Everything else has a default:
+
+    ============== ===================================================================================
+    function       called
+    ============== ===================================================================================
+    default_config when no recipe is given, to choose settings for the size of the graph
+    dense_memory   before training, to refuse n x n arrays that do not fit
+    prepare        once per graph, before training or embedding
+    optimizer      once, before training
+    lr_schedule    at the start of each epoch
+    forward        in each step; distributed training synchronizes only what goes through it
+    after_step     after each step of the optimizer
+    encode         at the end of training, and for each graph that the trained model embeds
+    ============== ===================================================================================
 
     Attributes
     ----------
@@ -52,18 +68,15 @@ class Method(nn.Module, ABC):
     family, inputs
         As in the tables of the paper: for example ``non-contrastive``, ``A, X``.
     reference
-        Where the method was published.
-    modes
-        What a step of training can take: ``full`` (the whole graph), ``nodes`` (some nodes and those they hear from) or
-        ``walks`` (pieces of random walks).
+        Publication.
     supervised
-        Whether it learns from the labels of training nodes; it is then scored by its own class scores.
+        Whether it learns from the labels of training nodes. It is then scored by its own class scores.
     inductive
-        Whether a trained model embeds other graphs than the one it was trained on.
+        Whether a trained model can embed other graphs than the one it was trained on.
     normalization
-        Degrees by which views are normalized, `ssge.ops.adjacency.Adjacency`: as the library of the released code does.
-    offset
-        Added to every number of an embedding.
+        Degrees that normalize the adjacency of a view: `ssge.ops.adjacency.Adjacency`.
+    scale, offset
+        An embedding is ``scale * output + offset``. Training sets the scale so that the root mean square is 1.
     """
 
     name: ClassVar[str]
@@ -71,7 +84,6 @@ class Method(nn.Module, ABC):
     family: ClassVar[str]
     inputs: ClassVar[str]
     reference: ClassVar[str]
-    modes: ClassVar[tuple[str, ...]] = ("full",)
     supervised: ClassVar[bool] = False
     inductive: ClassVar[bool] = True
     normalization: Normalization = "out-in"
@@ -88,115 +100,77 @@ class Method(nn.Module, ABC):
         self.register_buffer("scale", torch.ones(()))
 
     @property
-    def weight(self) -> Tensor:
-        """Any parameter: it tells device and dtype."""
-        return next(self.parameters())
+    def device(self) -> torch.device:
+        """Device of the parameters."""
+        return next(self.parameters()).device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Precision of the parameters."""
+        return next(self.parameters()).dtype
 
     @classmethod
-    def suited(cls, info: GraphInfo) -> dict[str, Any]:
-        """Return settings that suit a graph of some size better than the defaults do, where no recipe is at hand."""
+    def default_config(cls, info: GraphInfo) -> dict[str, Any]:
+        """Return settings that suit a graph of this size better than the fixed defaults."""
         return {}
 
     @classmethod
-    def sizes(cls, graph: Graph) -> GraphInfo:
-        """Return what the method is told of a graph to be built for it."""
-        return graph.info
-
-    @classmethod
-    def further_memory(cls, config: Any, info: GraphInfo, number: int) -> int:
-        """Return the bytes that training takes beside encoder and views, in numbers of so many bytes each.
-
-        Above all arrays of n x n: a training that would not fit is refused with this figure before it begins.
-        """
+    def dense_memory(cls, config: Any, info: GraphInfo, itemsize: int) -> int:
+        """Return the bytes of arrays that grow with n^2, of numbers of ``itemsize`` bytes."""
         return 0
 
-    @classmethod
-    def step_cost(cls, config: Any, info: GraphInfo) -> float:
-        """Return, roughly, the multiply-adds of one epoch for each node of a graph of this size.
+    def prepare(self, graph: Graph) -> Any:
+        """Return what the method needs of a graph, on its device: by default the clean view.
 
-        Estimates of time take small graphs of as many as they can afford, and continue in proportion to n times this:
-        it must grow with n where an epoch compares all nodes with each other.
+        It may be anything that `forward` and `encode` understand. Training takes batches of a `View` itself; any other
+        object must have ``batches(key)``, which yields the batches of one epoch.
         """
-        widths = (min(info.num_features, 512), *getattr(config, "widths", ()))
-        return float(10 * sum(a * b for a, b in pairwise(widths)) + 10 * widths[-1] ** 2)
-
-    @classmethod
-    def require_inductive(cls, otherwise: str) -> None:
-        """Refuse what takes a method that embeds other graphs than its own; ``otherwise`` says what is left to do."""
-        if not cls.inductive:
-            raise InputError(f"{cls.title} has vectors only for the nodes of the graph it was trained on: {otherwise}.")
-
-    def begin_with(self, other: Method) -> None:
-        """Take over the weights of a trained model of the same method and the same widths."""
-        self.require_inductive("it cannot start from another run; train anew")
-        own, theirs = self.state_dict(), other.state_dict()
-        for name, tensor in own.items():
-            if name not in theirs or theirs[name].shape != tensor.shape:
-                found = tuple(theirs[name].shape) if name in theirs else "none"
-                raise InputError(
-                    f"The model to start from does not fit: {name} must have shape {tuple(tensor.shape)}; "
-                    f"received {found}."
-                )
-        self.load_state_dict(theirs)
-
-    def prepare(self, graph: Graph) -> View:
-        """Bring a graph to the method's device, once before training or embedding."""
         if graph.num_features != self.info.num_features:
             raise InputError(
                 f"{graph.name} has {graph.num_features} features, the model was built for {self.info.num_features}."
             )
-        return View.of(graph, self.normalization, self.weight.device, self.weight.dtype)
+        view = View.of(graph, self.normalization, self.device, self.dtype)
+        if getattr(self.config, "normalize_features", False):
+            view = view._replace(features=view.features.normalize_rows())
+        return view
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """Return the optimizer of what is trained; its rates are multiplied by `pace`."""
+        """Return the optimizer of the trained parameters."""
         trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
-        rate, decay = self.config.lr, self.config.weight_decay
-        return torch.optim.Adam(trained, lr=rate, weight_decay=decay, fused=True)
+        return torch.optim.Adam(trained, lr=self.config.lr, weight_decay=self.config.weight_decay, fused=True)
 
-    def pace(self, progress: float) -> float:
-        """Return the factor of the learning rate; ``progress`` goes from 0 to 1."""
+    def lr_schedule(self, progress: float) -> float:
+        """Return the factor of the learning rate; ``progress`` goes from 0 to 1 over the epochs."""
         return 1.0
 
-    def batches(self, view: View, generator: torch.Generator) -> Iterable[Any]:
-        """Yield what the steps of one epoch are given: the whole graph, once."""
-        yield view
-
     @abstractmethod
-    def forward(self, batch: Any, generator: torch.Generator) -> Losses:
-        """Return the losses of one training step, on a batch: by default the clean view of a graph."""
+    def forward(self, batch: Any, key: Key) -> Losses:
+        """Return the losses of one training step on a batch: by default the clean view of a graph."""
 
     def after_step(self, progress: float) -> None:
-        """Do what follows the optimizer's step, for example a moving average; ``progress`` goes from 0 to 1."""
+        """Update what is not trained by gradient, for example a moving average."""
 
-    def encode(self, view: View, chunk: int) -> Tensor:
-        """Return the encoder's raw output on a view, n x d, in chunks of nodes."""
-        output: Tensor = self.encoder.embed(view, chunk)  # type: ignore[operator]
-        return output
-
-    @torch.no_grad()
-    def calibrate(self, graph: Graph) -> None:
-        """Choose the one factor that gives the embeddings of ``graph`` unit root mean square."""
-        self.eval()
-        size = self.encode(self.prepare(graph), _chunk(graph)).square().mean().sqrt()
-        self.scale.copy_(torch.where(size > 0, 1 / size, 1.0))
+    def encode(self, prepared: Any, nodes: Tensor | None = None) -> Tensor:
+        """Return the encoder's raw output, n x d, or the rows of some nodes."""
+        view: View = prepared if nodes is None else prepared.k_hop_subgraph(nodes, self.encoder.hops)
+        return view.at_seeds(self.encoder.embed(view))  # type: ignore[operator]
 
     @torch.no_grad()
-    def embed(self, graph: Graph, chunk: int | None = None, nodes: NDArray[np.int64] | None = None) -> Tensor:
-        """Return the embeddings of a graph with the same features, n x d, or only those of some nodes.
+    def calibrate(self, prepared: Any) -> Tensor:
+        """Set the scale that gives the embedding of a prepared graph unit root mean square; return that embedding.
 
-        They are the encoder's output on the clean graph times one number, `scale`, fixed after training. The output
-        itself can be tiny, which misleads whatever assumes unit scale (a classifier's default penalty, a
-        tolerance); one factor repairs that and changes no angle, ratio of distances or neighbor. `offset` is added,
-        which is 0 unless a method has a setting for it.
+        The raw output can be tiny, which misleads whatever assumes unit scale, such as the default penalty of a
+        classifier. One factor changes no angle, ratio of distances or neighbor.
         """
         self.eval()
-        view, chunk = self.prepare(graph), chunk or _chunk(graph)
-        if nodes is None:
-            return self.encode(view, chunk) * self.scale + self.offset
-        part, places = view.around(torch.from_numpy(nodes).to(self.weight.device), int(self.encoder.hops))  # type: ignore[arg-type]
-        return self.encode(part, chunk)[places] * self.scale + self.offset
+        output = self.encode(prepared)
+        size = output.square().mean().sqrt()
+        self.scale.copy_(torch.where(size > 0, 1 / size, 1.0))
+        return output * self.scale + self.offset
 
-
-def _chunk(graph: Graph) -> int:
-    """Return how many nodes to encode at once: all of a small graph, a bounded block of a large one."""
-    return min(graph.num_nodes, CHUNK)
+    @torch.no_grad()
+    def embed(self, graph: Graph, nodes: NDArray[np.int64] | None = None) -> Tensor:
+        """Return the embedding of a graph with the same features, n x d, or the rows of some nodes."""
+        self.eval()
+        chosen = None if nodes is None else torch.from_numpy(nodes).to(self.device)
+        return self.encode(self.prepare(graph), chosen) * self.scale + self.offset

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
 
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
-from ssge.graph import Graph, GraphInfo
+from ssge.graph import GraphInfo
 from ssge.methods._base import Method, MethodConfig
 from ssge.nn.attention import GAT
 from ssge.nn.encoders import GCN
@@ -64,20 +64,6 @@ class Bootstrap(Method):
         widths = (self.info.num_features, *self.config.widths)
         return GCN(widths, "prelu", generator, norm=self.config.norm_momentum, output_activation=True)
 
-    @classmethod
-    def further_memory(cls, config: Any, info: GraphInfo, number: int) -> int:
-        """Count what is kept beside the two passes of the online encoder: predictions, normal rows, the target."""
-        d, hidden = config.widths[-1], config.predictor_width
-        # Of each view: the hidden layer before and after its activation, the prediction and the target as they are and
-        # with unit rows, and what each normalization in the encoder keeps.
-        rows = 2 * (3 * hidden + 4 * d + sum(config.widths))
-        return int(number * info.num_nodes * rows)
-
-    def prepare(self, graph: Graph) -> View:
-        """Bring a graph to the method's device, its features normalized by rows if so configured."""
-        view = super().prepare(graph)
-        return view._replace(features=view.features.normalize_rows()) if self.config.normalize_features else view
-
     def optimizer(self) -> torch.optim.Optimizer:
         """Return AdamW on all but the target."""
         trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
@@ -95,8 +81,8 @@ class Bootstrap(Method):
 
     def crossed(self, first: View, second: View) -> tuple[tuple[Tensor, Tensor], ...]:
         """Return predictions from each view with the target's vectors of the other one."""
-        q1, q2 = (self.predictor(self.encoder(view)) for view in (first, second))
-        t1, t2 = (self.target(view) for view in (first, second))
+        q1, q2 = (self.predictor(view.at_seeds(self.encoder(view))) for view in (first, second))
+        t1, t2 = (view.at_seeds(self.target(view)) for view in (first, second))
         return (q1, t2), (q2, t1)
 
     def after_step(self, progress: float) -> None:

@@ -8,13 +8,13 @@ from typing import ClassVar, Literal
 import torch
 from pydantic import Field, PositiveInt
 
-from ssge.errors import InputError
 from ssge.graph import Graph, GraphInfo
 from ssge.methods._base import Method, MethodConfig
 from ssge.nn.encoders import ENCODERS
 from ssge.objectives import Losses
 from ssge.objectives.classification import cross_entropy
 from ssge.ops.dropout import dropout
+from ssge.ops.random import Key
 from ssge.views import View
 
 
@@ -54,19 +54,12 @@ class Supervised(Method):
 
     config: SupervisedConfig
 
-    @classmethod
-    def sizes(cls, graph: Graph) -> GraphInfo:
-        """Return the sizes of a graph and its number of classes, which is all that is told of labels to be hidden."""
-        if graph.labels is None:
-            raise InputError(f"{graph.name} has no labels, and {cls.title} learns from some.")
-        return graph.info._replace(num_classes=graph.num_classes)
-
     def prepare(self, graph: Graph) -> View:
         """Bring a graph to the method's device, with the labels it has; for training, those of training nodes alone."""
-        view = super().prepare(graph)
+        view: View = super().prepare(graph)
         if graph.labels is None:
             return view
-        return view._replace(labels=torch.from_numpy(graph.labels).to(self.weight.device))
+        return view._replace(labels=torch.from_numpy(graph.labels).to(self.device))
 
     def optimizer(self) -> torch.optim.Optimizer:
         """Return Adam with the L2 penalty on the layers that are to have one."""
@@ -78,10 +71,10 @@ class Supervised(Method):
         groups += [{"params": others, "weight_decay": 0.0}] if others else []
         return torch.optim.Adam(groups, lr=self.config.lr, fused=True)
 
-    def forward(self, view: View, generator: torch.Generator) -> Losses:
+    def forward(self, view: View, key: Key) -> Losses:
         """Return the cross entropy of the labeled nodes, entries of X and inputs of later layers dropped."""
         assert view.labels is not None
-        c = self.config
+        c, generator = self.config, key.fold_in("dropout").generator(self.device)
         dropped = view._replace(features=view.features.dropout(c.input_dropout, generator))
         return cross_entropy(self.encoder(dropped, partial(dropout, rate=c.dropout, generator=generator)), view.labels)
 

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
 from ssge.errors import InputError
 from ssge.graph import Graph, GraphInfo
-from ssge.methods._base import LOGISTIC, Method, MethodConfig
+from ssge.methods._base import Method, MethodConfig
 from ssge.objectives import Losses
 from ssge.objectives.skipgram import negative_sampling, pieces
 from ssge.ops.adjacency import Adjacency
-from ssge.ops.features import Features
+from ssge.ops.random import Key
 from ssge.ops.walks import Walker, moved
-from ssge.views import View
-
-_ADAM = 4
-"""Multiply-adds that take as long as Adam on one number."""
 
 
 class WalkingConfig(MethodConfig):
@@ -54,21 +48,56 @@ class Vectors(nn.Module):
 
 
 class Batch(NamedTuple):
-    """What a step with negative sampling takes: some walks, one a row, and noise nodes."""
+    """What a step with negative sampling takes: some walks, one per row, and noise nodes."""
 
     walks: Tensor
     noise: Tensor
 
 
-class Walking(Method):
-    """A method that learns one vector per node, and so can embed only the graph that it was trained on.
+class Walks:
+    """The walks of a graph, which training takes in place of views.
 
-    The base class trains by skip-gram with negative sampling; the formula stands at `ssge.objectives.skipgram`.
+    Parameters
+    ----------
+    walker
+        Walks on the graph.
+    config
+        Length of the walks, walks per step, noise nodes per step.
+    digest
+        Fingerprint of the graph, 32 bytes.
+    """
+
+    def __init__(self, walker: Walker, config: WalkingConfig, digest: Tensor) -> None:
+        self.walker, self.config, self.digest = walker, config, digest
+        self.num_nodes = walker.popularity.numel()
+
+    def walks(self, key: Key) -> tuple[Tensor, ...]:
+        """Return one walk from each node, in random order, split into the walks of each step."""
+        starts = key.fold_in("starts").permutation(self.num_nodes, self.digest.device)
+        walks = self.walker(starts, self.config.walk_length, key.fold_in("walks").generator(self.digest.device))
+        return torch.split(walks, self.config.batch)
+
+    def batches(self, key: Key) -> Iterator[Any]:
+        """Yield walks with noise nodes, drawn by the frequency of nodes in the walks to the power of 3/4."""
+        walks = self.walks(key)
+        counts = sum(torch.bincount(part[moved(part)], minlength=self.num_nodes) for part in walks)
+        limits = torch.as_tensor(counts).double().pow(0.75).cumsum(0)
+        generator = key.fold_in("noise").generator(limits.device)
+        for part in walks:
+            count = min(self.config.noise, self.num_nodes)
+            draw = torch.rand(count, generator=generator, device=limits.device, dtype=torch.float64)
+            noise = torch.searchsorted(limits, draw * limits[-1], right=True).clamp_max(self.num_nodes - 1)
+            yield Batch(part, noise)
+
+
+class Walking(Method):
+    """A method that learns one vector per node, so it can embed only the graph that it was trained on.
+
+    The base class trains by skip-gram with negative sampling: `ssge.objectives.skipgram`.
     """
 
     family: ClassVar[str] = "traditional"
     inputs: ClassVar[str] = "A"
-    modes: ClassVar[tuple[str, ...]] = ("walks",)
     inductive: ClassVar[bool] = False
 
     config: WalkingConfig
@@ -83,99 +112,56 @@ class Walking(Method):
 
     @property
     def num_contexts(self) -> int:
-        """Number of vectors that those of the nodes are multiplied with: as contexts, nodes have others."""
+        """Number of context vectors."""
         return self.info.num_nodes
 
     @classmethod
-    def suited(cls, info: GraphInfo) -> dict[str, Any]:
+    def default_config(cls, info: GraphInfo) -> dict[str, Any]:
         """Let an epoch have about twenty steps, so that Adam takes as many on a large graph as on a small one."""
         return {"batch": min(max(info.num_nodes // 20, 16), 1024)}
 
-    @classmethod
-    def further_memory(cls, config: Any, info: GraphInfo, number: int) -> int:
-        """Count two tables with gradient and Adam's state, the walks of an epoch, and a walker."""
-        tables = 4 * number * 2 * info.num_nodes * int(config.width)
-        walks = 2 * 8 * info.num_nodes * int(config.walk_length)
-        return tables + walks + 60 * (info.num_nodes + info.num_edges) + cls.step_memory(config, info, number)
-
-    @classmethod
-    def step_memory(cls, config: Any, info: GraphInfo, number: int) -> int:
-        """Count what a step takes: vectors at inner and outer places, scores, and their gradients."""
-        places = int(config.batch * (config.walk_length + 2 * config.window))
-        return number * places * int(6 * config.width + 4 * (4 * config.window + config.noise))
-
-    @classmethod
-    def step_cost(cls, config: Any, info: GraphInfo) -> float:
-        """Count the scores of a walk's places, forth and back, and Adam on both tables, once a step."""
-        adam = info.num_nodes / config.batch * 2 * config.width * _ADAM
-        return float(config.walk_length * cls.scores(config, info) * (3 * config.width + LOGISTIC) + adam)
-
-    @classmethod
-    def scores(cls, config: Any, info: GraphInfo) -> int:
-        """Count the products of two vectors for each place of a walk: with outer places and noise nodes."""
-        return int(4 * config.window + config.noise)
-
-    def prepare(self, graph: Graph) -> View:
-        """Bring the edges of a graph to the method's device; its features stay where they are, nobody reads them."""
+    def prepare(self, graph: Graph) -> Walks:
+        """Return the walks of a graph; its features are not read."""
         if graph.num_nodes != self.info.num_nodes:
             raise InputError(
-                f"{graph.name} is another graph: it has {graph.num_nodes} nodes, and the model has one vector for each "
-                f"of {self.info.num_nodes}."
+                f"{graph.name} has {graph.num_nodes} nodes, and the model has one vector for each of "
+                f"{self.info.num_nodes}."
             )
-        device, dtype = self.weight.device, self.weight.dtype
-        adjacency = Adjacency.of(graph.edges, graph.num_nodes, graph.weights, device=device, dtype=dtype)
-        return View(Features(self.weight.new_empty(graph.num_nodes, 0)), adjacency)
+        edges = Adjacency.of(graph.edges, graph.num_nodes, graph.weights, device=self.device, dtype=self.dtype)
+        return self.walks(edges, _digest(edges))
 
-    def pace(self, progress: float) -> float:
-        """Let the learning rate fall in a line."""
+    def walks(self, adjacency: Adjacency, digest: Tensor) -> Walks:
+        """Return the walks along the edges of a graph."""
+        return Walks(Walker(adjacency), self.config, digest)
+
+    def lr_schedule(self, progress: float) -> float:
+        """Decay the learning rate linearly to zero."""
         return 1 - progress
 
-    def walker(self, view: View) -> Walker:
-        """Return what walks on the graph."""
-        return Walker(view.adjacency)
-
-    def walks(self, view: View, generator: torch.Generator) -> Iterable[Tensor]:
-        """Return one walk from each node, in random order, as many at a time as a step takes."""
-        self.digest.copy_(_digest(view))
-        starts = torch.randperm(view.num_nodes, generator=generator, device=self.weight.device)
-        return torch.split(self.walker(view)(starts, self.config.walk_length, generator), self.config.batch)
-
-    def batches(self, view: View, generator: torch.Generator) -> Iterable[Any]:
-        """Yield one walk from each node, and noise nodes as frequent as the epoch's nodes to the power of 3/4."""
-        walks = list(self.walks(view, generator))
-        counts = sum(torch.bincount(part[moved(part)], minlength=view.num_nodes) for part in walks)
-        limits = torch.as_tensor(counts).double().pow(0.75).cumsum(0)
-        for part in walks:
-            count = min(self.config.noise, view.num_nodes)
-            draw = torch.rand(count, generator=generator, device=limits.device, dtype=torch.float64)
-            noise = torch.searchsorted(limits, draw * limits[-1], right=True).clamp_max(view.num_nodes - 1)
-            yield Batch(part, noise)
-
-    def forward(self, batch: Any, generator: torch.Generator) -> Losses:
+    def forward(self, batch: Any, key: Key) -> Losses:
         """Return the loss of skip-gram with negative sampling on some walks."""
-        cut = pieces(batch.walks, moved(batch.walks), self.config.window, self.weight.dtype)
+        cut = pieces(batch.walks, moved(batch.walks), self.config.window, self.dtype)
         center, context, noise = self.encoder(cut.inner), self.contexts(cut.outer), self.contexts(batch.noise)
         return Losses(negative_sampling(center, context, cut.pairs, noise, self.config.negatives), {})
 
-    def encode(self, view: View, chunk: int) -> Tensor:
-        """Return the table, if it is of this graph."""
-        if bool(self.digest.any()) and not torch.equal(self.digest, _digest(view)):
+    def calibrate(self, prepared: Walks) -> Tensor:
+        """Remember the graph, beside what every method does at the end of training."""
+        self.digest.copy_(prepared.digest)
+        return super().calibrate(prepared)
+
+    def encode(self, prepared: Walks, nodes: Tensor | None = None) -> Tensor:
+        """Return the vectors of all nodes or of some; the graph must be that of the training."""
+        if bool(self.digest.any()) and not torch.equal(self.digest, prepared.digest):
             raise InputError(
-                f"The graph is another graph than the one it was trained on, and {self.title} has vectors only for the "
-                "nodes of that one; train on this graph."
+                f"{self.title} can embed only the graph that it was trained on, and this one has other edges; "
+                "train on this graph."
             )
-        return self.encoder.weight
-
-    @torch.no_grad()
-    def embed(self, graph: Graph, chunk: int | None = None, nodes: NDArray[np.int64] | None = None) -> Tensor:
-        """Return the vectors of all nodes, n x d, or of some, times `scale`; the graph must be that of the training."""
-        vectors = self.encode(self.prepare(graph), graph.num_nodes)
-        return (vectors if nodes is None else vectors[torch.from_numpy(nodes).to(vectors.device)]) * self.scale
+        return self.encoder.weight if nodes is None else self.encoder(nodes)
 
 
-def _digest(view: View) -> Tensor:
+def _digest(adjacency: Adjacency) -> Tensor:
     """Return a fingerprint of the edges and their weights."""
     found = hashlib.sha256()
-    for part in view.adjacency.pattern.incoming:
+    for part in adjacency.pattern.incoming:
         found.update(part.cpu().numpy().tobytes())
-    return torch.tensor(list(found.digest()), dtype=torch.uint8, device=view.adjacency.device)
+    return torch.tensor(list(found.digest()), dtype=torch.uint8, device=adjacency.device)

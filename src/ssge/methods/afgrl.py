@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor
 from torch.nn import functional
 
-from ssge.graph import GraphInfo
 from ssge.methods._base import METHODS, MethodConfig
 from ssge.methods._bootstrap import Bootstrap, BootstrapConfig
 from ssge.nn.schedules import momentum
 from ssge.objectives import Losses
 from ssge.objectives.prediction import paired_cosine_regression
 from ssge.ops.positives import k_means, nearest_targets, positive_pairs
+from ssge.ops.random import Key
 from ssge.views import View
 
 _RELEASED_TENSORS = 5
@@ -72,16 +72,10 @@ class AFGRL(Bootstrap):
 
     config: AFGRLConfig
 
-    @classmethod
-    def step_cost(cls, config: Any, info: GraphInfo) -> float:
-        """Count the comparison with all nodes and the clusterings as well."""
-        compared = info.num_nodes + config.clusterings * config.cluster_iterations * config.centroids
-        return super().step_cost(config, info) + float(compared * config.widths[-1])
-
-    def forward(self, view: View, generator: torch.Generator) -> Losses:
+    def forward(self, view: View, key: Key) -> Losses:
         """Return the regression of predictions on the target's vectors, over positive pairs."""
         h, t = self.encoder(view), self.target(view)
-        pairs = self.positives(h, t, view, generator)
+        pairs = self.positives(h, t, view, key.fold_in("clusters").generator(h.device))
         total = paired_cosine_regression(self.predictor(h), t, pairs)
         a_node = pairs.new_tensor(pairs.shape[1], dtype=t.dtype) / view.num_nodes
         return Losses(total, {"positives": a_node})

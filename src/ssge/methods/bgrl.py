@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import METHODS, MethodConfig
+from ssge.methods._base import METHODS, MethodConfig, NodeBatchConfig
 from ssge.methods._bootstrap import Bootstrap, BootstrapConfig, Rate
 from ssge.nn.attention import GAT
 from ssge.nn.encoders import GCN
 from ssge.nn.schedules import momentum, warm_up_cosine
 from ssge.objectives import Losses
 from ssge.objectives.prediction import cosine_regression
+from ssge.ops.random import Key
 from ssge.views import Compose, DropEdges, MaskFeatures, View
 
 
-class BGRLConfig(BootstrapConfig):
+class BGRLConfig(BootstrapConfig, NodeBatchConfig):
     """Settings of BGRL."""
 
     epochs: int = Field(300, ge=0, description="Passes over the graph; the learning rate ends at zero with them.")
@@ -89,20 +90,13 @@ class BGRL(Bootstrap):
         widths = (self.info.num_features, *(width // c.heads for width in c.widths))
         return GAT(widths, c.heads, c.heads, "prelu", generator, norm=c.norm_momentum, output_activation=True)
 
-    @classmethod
-    def further_memory(cls, config: Any, info: GraphInfo, number: int) -> int:
-        """Add to what the others need that of attention: about eight numbers an edge, head and layer of a view."""
-        entries = (info.num_edges + info.num_nodes) * len(config.widths)
-        attention = 2 * 8 * number * entries * config.heads if config.encoder == "gat" else 0
-        return super().further_memory(config, info, number) + attention
-
-    def forward(self, view: View, generator: torch.Generator) -> Losses:
+    def forward(self, view: View, key: Key) -> Losses:
         """Return the regression of each view's prediction on the target's vectors of the other view."""
-        first, second = (augment(view, generator) for augment in self.augmentations)
+        first, second = (augment(view, key.fold_in(i)) for i, augment in enumerate(self.augmentations))
         one, other = (cosine_regression(q, t) for q, t in self.crossed(first, second))
         return Losses(one + other, {"first": one.detach(), "second": other.detach()})
 
-    def pace(self, progress: float) -> float:
+    def lr_schedule(self, progress: float) -> float:
         """Let the learning rate rise, then fall to zero."""
         return warm_up_cosine(progress, self.config.warm_up)
 

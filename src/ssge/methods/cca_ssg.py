@@ -8,14 +8,15 @@ import torch
 from pydantic import Field, PositiveInt
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import METHODS, Method, MethodConfig
+from ssge.methods._base import METHODS, Method, MethodConfig, NodeBatchConfig
 from ssge.nn.encoders import ENCODERS, GCN, MLP
 from ssge.objectives import Losses
 from ssge.objectives.decorrelation import cca
+from ssge.ops.random import Key
 from ssge.views import Compose, DropEdges, MaskFeatures, View
 
 
-class CCASSGConfig(MethodConfig):
+class CCASSGConfig(NodeBatchConfig):
     """Settings of CCA-SSG."""
 
     epochs: int = Field(50, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
@@ -61,7 +62,7 @@ class CCASSG(Method):
         self.encoder = ENCODERS[config.encoder](widths, config.activation, generator, config.output_bias)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
 
-    def forward(self, view: View, generator: torch.Generator) -> Losses:
+    def forward(self, view: View, key: Key) -> Losses:
         """Return alignment + lambda * decorrelation of two augmented views."""
-        (u1, weight), (u2, _) = (self.encoder.factors(self.augment(view, generator)) for _ in range(2))
-        return cca(u1, u2, self.config.decorrelation_weight, weight)
+        (u1, weight), (u2, _) = (self.encoder.factors(self.augment(view, key.fold_in(i))) for i in range(2))
+        return cca(view.at_seeds(u1), view.at_seeds(u2), self.config.decorrelation_weight, weight)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, NamedTuple
 
-import torch
 from pydantic import Field
 from torch import Tensor
 
-from ssge.graph import GraphInfo
 from ssge.methods._base import METHODS, MethodConfig
-from ssge.methods._walking import Walking, WalkingConfig
+from ssge.methods._walking import Walking, WalkingConfig, Walks
 from ssge.objectives import Losses
 from ssge.objectives.skipgram import Tree, hierarchical_softmax, huffman, pieces
-from ssge.ops.walks import moved
-from ssge.views import View
+from ssge.ops.adjacency import Adjacency
+from ssge.ops.random import Key
+from ssge.ops.walks import Walker, moved
 
 _RAREST = 2.0**-30
 """What a node counts at least in the Huffman tree, as a share of all."""
@@ -34,10 +33,22 @@ class DeepWalkConfig(WalkingConfig):
 
 
 class Batch(NamedTuple):
-    """What a step with the hierarchical softmax takes: some walks, one a row, and the tree."""
+    """What a step with the hierarchical softmax takes: some walks, one per row, and the tree."""
 
     walks: Tensor
     tree: Tree
+
+
+class TreeWalks(Walks):
+    """Walks, and the Huffman tree over the nodes of the graph."""
+
+    def __init__(self, walker: Walker, config: WalkingConfig, digest: Tensor) -> None:
+        super().__init__(walker, config, digest)
+        self.tree = huffman(walker.popularity.clamp_min(walker.popularity.sum() * _RAREST))
+
+    def batches(self, key: Key) -> Iterator[Batch]:
+        """Yield one walk from each node, some at a time."""
+        return (Batch(walks, self.tree) for walks in self.walks(key))
 
 
 @METHODS.register("deepwalk")
@@ -68,45 +79,19 @@ class DeepWalk(Walking):
 
     @property
     def num_contexts(self) -> int:
-        """Number of vectors that those of the nodes are multiplied with: nodes, or inner nodes of the tree."""
+        """Number of context vectors: one per node, or one per inner node of the tree."""
         n = self.info.num_nodes
         return n if self.config.softmax == "negative" else max(n - 1, 1)
 
-    @classmethod
-    def step_memory(cls, config: Any, info: GraphInfo, number: int) -> int:
-        """Count what a step takes: with the hierarchical softmax, above all the vectors on the ways to the contexts."""
-        if config.softmax == "negative":
-            return super().step_memory(config, info, number)
-        depth = _depth(info)
-        places = int(config.batch * (config.walk_length + 2 * config.window))
-        return number * places * depth * int(2 * config.width + 4 * 4 * config.window)
+    def walks(self, adjacency: Adjacency, digest: Tensor) -> Walks:
+        """Return the walks along the edges of a graph, with the tree if there is to be one."""
+        kind = Walks if self.config.softmax == "negative" else TreeWalks
+        return kind(Walker(adjacency), self.config, digest)
 
-    @classmethod
-    def scores(cls, config: Any, info: GraphInfo) -> int:
-        """Count the products of two vectors for each place of a walk: with the hierarchical softmax, all on its way."""
-        if config.softmax == "negative":
-            return super().scores(config, info)
-        return int(4 * config.window * _depth(info))
-
-    def batches(self, view: View, generator: torch.Generator) -> Iterable[Any]:
-        """Yield one walk from each node, some at a time."""
-        if self.config.softmax == "negative":
-            yield from super().batches(view, generator)
-            return
-        popularity = self.walker(view).popularity
-        tree = huffman(popularity.clamp_min(popularity.sum() * _RAREST))
-        for walks in self.walks(view, generator):
-            yield Batch(walks, tree)
-
-    def forward(self, batch: Any, generator: torch.Generator) -> Losses:
+    def forward(self, batch: Any, key: Key) -> Losses:
         """Return the loss of skip-gram on some walks."""
         if self.config.softmax == "negative":
-            return super().forward(batch, generator)
-        cut = pieces(batch.walks, moved(batch.walks), self.config.window, self.weight.dtype)
-        path, side = self.contexts(batch.tree.path[cut.inner]), batch.tree.side[cut.inner].to(self.weight.dtype)
+            return super().forward(batch, key)
+        cut = pieces(batch.walks, moved(batch.walks), self.config.window, self.dtype)
+        path, side = self.contexts(batch.tree.path[cut.inner]), batch.tree.side[cut.inner].to(self.dtype)
         return Losses(hierarchical_softmax(self.encoder(cut.outer), path, side, cut.pairs), {})
-
-
-def _depth(info: GraphInfo) -> int:
-    """Return about how many inner nodes the longest way in the tree has."""
-    return (info.num_nodes + info.num_edges).bit_length() + 1

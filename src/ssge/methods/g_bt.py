@@ -7,16 +7,17 @@ from typing import ClassVar
 import torch
 from pydantic import Field, PositiveInt
 
-from ssge.graph import Graph, GraphInfo
-from ssge.methods._base import METHODS, Method, MethodConfig
+from ssge.graph import GraphInfo
+from ssge.methods._base import METHODS, Method, MethodConfig, NodeBatchConfig
 from ssge.nn.encoders import GCN
 from ssge.nn.schedules import warm_up_cosine
 from ssge.objectives import Losses
 from ssge.objectives.decorrelation import barlow
+from ssge.ops.random import Key
 from ssge.views import Compose, DropEdges, MaskFeatures, View
 
 
-class GBTConfig(MethodConfig):
+class GBTConfig(NodeBatchConfig):
     """Settings of G-BT."""
 
     lr: float = Field(5e-4, gt=0, description="AdamW's highest learning rate, after the warm-up.")
@@ -68,22 +69,17 @@ class GBT(Method):
         self.encoder = GCN((info.num_features, *config.widths), "prelu", generator, norm=0.01)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
 
-    def prepare(self, graph: Graph) -> View:
-        """Bring a graph to the method's device, its features normalized by rows if so configured."""
-        view = super().prepare(graph)
-        return view._replace(features=view.features.normalize_rows()) if self.config.normalize_features else view
-
     def optimizer(self) -> torch.optim.Optimizer:
         """Return AdamW, whose decay does not go through the gradient."""
         return torch.optim.AdamW(
             self.parameters(), lr=self.config.lr, weight_decay=self.config.weight_decay, fused=True
         )
 
-    def pace(self, progress: float) -> float:
+    def lr_schedule(self, progress: float) -> float:
         """Return the factor of the learning rate: warm-up, then half a cosine."""
         return warm_up_cosine(progress, self.config.warm_up)
 
-    def forward(self, view: View, generator: torch.Generator) -> Losses:
+    def forward(self, view: View, key: Key) -> Losses:
         """Return invariance + w * redundancy of two augmented views."""
-        (u1, weight), (u2, _) = (self.encoder.factors(self.augment(view, generator)) for _ in range(2))
-        return barlow(u1, u2, self.config.redundancy_weight, weight)
+        (u1, weight), (u2, _) = (self.encoder.factors(self.augment(view, key.fold_in(i))) for i in range(2))
+        return barlow(view.at_seeds(u1), view.at_seeds(u2), self.config.redundancy_weight, weight)

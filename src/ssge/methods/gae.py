@@ -11,6 +11,7 @@ from ssge.methods._autoencoder import Autoencoder, AutoencoderConfig
 from ssge.methods._base import METHODS, MethodConfig
 from ssge.nn.encoders import GCN
 from ssge.objectives import Losses
+from ssge.ops.random import Key
 from ssge.views import View
 
 
@@ -43,7 +44,7 @@ class GAE(Autoencoder):
         super().__init__(config, info)
         self.encoder = GCN((info.num_features, *config.widths), "relu", generator)
 
-    def forward(self, view: View, generator: torch.Generator) -> Losses:
+    def forward(self, view: View, key: Key) -> Losses:
         """Return the reconstruction loss of the clean view."""
-        loss = self.reconstruction(self.encoder(view), view, generator)
+        loss = self.reconstruction(self.encoder(view), view, key)
         return Losses(loss, {"reconstruction": loss.detach()})

@@ -56,10 +56,3 @@ class GAT(Supervised):
         widths = (info.num_features, *config.widths, info.num_classes)
         heads = config.heads, config.output_heads
         self.encoder = attention.GAT(widths, *heads, "elu", generator, config.drop_products)
-
-    @classmethod
-    def further_memory(cls, config: GATConfig, info: GraphInfo, number: int) -> int:
-        """Return the bytes of heads beyond the first, and of attention: about eight numbers an edge and head."""
-        entries, heads = info.num_edges + info.num_nodes, max(config.heads, config.output_heads)
-        wide = 6 * info.num_nodes * (config.heads - 1) * sum(config.widths)
-        return number * (8 * entries * heads * (len(config.widths) + 1) + wide)

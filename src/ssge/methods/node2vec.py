@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from pydantic import Field
+from torch import Tensor
 
 from ssge.methods._base import METHODS, MethodConfig
-from ssge.methods._walking import Walking, WalkingConfig
+from ssge.methods._walking import Walking, WalkingConfig, Walks
+from ssge.ops.adjacency import Adjacency
 from ssge.ops.walks import Walker
-from ssge.views import View
 
 
 class Node2VecConfig(WalkingConfig):
@@ -42,6 +43,6 @@ class Node2Vec(Walking):
 
     config: Node2VecConfig
 
-    def walker(self, view: View) -> Walker:
-        """Return what walks on the graph, with p and q."""
-        return Walker(view.adjacency, self.config.p, self.config.q)
+    def walks(self, adjacency: Adjacency, digest: Tensor) -> Walks:
+        """Return the walks along the edges of a graph, with p and q."""
+        return Walks(Walker(adjacency, self.config.p, self.config.q), self.config, digest)

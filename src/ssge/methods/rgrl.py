@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Iterable
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar, NamedTuple
 
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from ssge.graph import GraphInfo
+from ssge.graph import Graph, GraphInfo
 from ssge.methods._base import METHODS, MethodConfig
 from ssge.methods._bootstrap import Bootstrap, BootstrapConfig, Rate
 from ssge.objectives import Losses
 from ssge.objectives.relation import anchored_relation, local_relation
 from ssge.ops.adjacency import Adjacency
 from ssge.ops.diffusion import top_pagerank
+from ssge.ops.random import Key
 from ssge.views import Compose, DropEdges, MaskFeatures, View
 
 
@@ -42,6 +42,17 @@ class RGRLConfig(BootstrapConfig):
     local_weight: float = Field(1.0, ge=0, description="Weight of the relations to neighbors [lambda].")
     normalize_features: bool = Field(False, description="Divide each row of X by its sum of absolute values.")
     released_bn: bool = Field(False, description="Train with batch normalization in evaluation mode, as released.")
+
+
+class Prepared(NamedTuple):
+    """The clean view, and the positions of the k neighbors of each node, -1 for those it lacks."""
+
+    view: View
+    near: Tensor
+
+    def batches(self, key: Key) -> Iterator[Prepared]:
+        """Yield the whole graph."""
+        yield self
 
 
 @METHODS.register("rgrl")
@@ -77,34 +88,27 @@ class RGRL(Bootstrap):
         super().__init__(config, info, generator)
         rates = zip(config.edge_drops, config.feature_masks, strict=True)
         self.augmentations = [Compose(DropEdges(drop), MaskFeatures(mask)) for drop, mask in rates]
-        self._near: tuple[weakref.ref[Adjacency], Tensor] | None = None
 
-    @classmethod
-    def further_memory(cls, config: Any, info: GraphInfo, number: int) -> int:
-        """Count the relations to anchors as well, four numbers each in both orders of the views."""
-        relations: int = 2 * (4 * config.anchors + 2 * config.neighbors * config.widths[-1])
-        return super().further_memory(config, info, number) + number * info.num_nodes * relations
+    def prepare(self, graph: Graph) -> Prepared:
+        """Return the clean view and the neighbors of each node by personalized PageRank."""
+        c, view = self.config, super().prepare(graph)
+        return Prepared(view, top_pagerank(view.adjacency, c.neighbors, c.teleport, c.own_neighbor)[0])
 
-    def batches(self, view: View, generator: torch.Generator) -> Iterable[tuple[View, Tensor]]:
-        """Yield the whole graph with each node's neighbors by PageRank, which are found in the first epoch."""
-        if self._near is None or self._near[0]() is not view.adjacency:
-            found = top_pagerank(view.adjacency, self.config.neighbors, self.config.teleport, self.config.own_neighbor)[
-                0
-            ]
-            self._near = weakref.ref(view.adjacency), found
-        yield view, self._near[1]
-
-    def forward(self, batch: tuple[View, Tensor], generator: torch.Generator) -> Losses:
+    def forward(self, batch: Prepared, key: Key) -> Losses:
         """Return the divergences of the relations to anchors and to neighbors."""
         view, near = batch
         c = self.config
-        anchors = self.drawn_anchors(view.adjacency, generator)
-        pairs = self.crossed(*(augment(view, generator) for augment in self.augmentations))
+        anchors = self.drawn_anchors(view.adjacency, key.fold_in("anchors").generator(self.device))
+        pairs = self.crossed(*(augment(view, key.fold_in(i)) for i, augment in enumerate(self.augmentations)))
         far = torch.stack([anchored_relation(q, t, anchors, c.student_temperature, c.anchor_temperature)
                            for q, t in pairs]).sum()  # fmt: skip
         local = torch.stack([local_relation(q, t, near, c.student_temperature, c.local_temperature)
                              for q, t in pairs]).sum()  # fmt: skip
         return Losses(far + c.local_weight * local, {"anchors": far.detach(), "local": local.detach()})
+
+    def encode(self, prepared: Prepared, nodes: Tensor | None = None) -> Tensor:
+        """Return the encoder's raw output, n x d, or the rows of some nodes."""
+        return super().encode(prepared.view, nodes)
 
     def drawn_anchors(self, adjacency: Adjacency, generator: torch.Generator) -> Tensor:
         """Draw different nodes, those of low degree rather than those of high degree."""

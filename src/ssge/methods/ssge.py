@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field, PositiveInt
-from torch import Tensor
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import METHODS, Method, MethodConfig
+from ssge.methods._base import METHODS, Method, MethodConfig, NodeBatchConfig
 from ssge.nn.encoders import ENCODERS, GCN, MLP
 from ssge.objectives import Losses
 from ssge.objectives.gaussian import EIGENVALUE_FLOOR, gaussian
 from ssge.ops.adjacency import Normalization
+from ssge.ops.random import Key
 from ssge.views import Compose, DropEdges, MaskFeatures, View
 
 
-class SSGEConfig(MethodConfig):
+class SSGEConfig(NodeBatchConfig):
     """Settings of SSGE; the names in brackets are the paper's."""
 
     epochs: int = Field(40, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
@@ -44,9 +43,6 @@ class SSGEConfig(MethodConfig):
     floor_mode: Literal["tangent", "clamp"] = Field(
         "tangent", description="Below the floor: follow the tangent, or clamp (released code: clamp, floor 1e-8)."
     )
-    batch_nodes: PositiveInt | None = Field(
-        None, description="Nodes of a step, with all their neighborhood; several times the width. Default: all."
-    )
 
 
 @METHODS.register("ssge")
@@ -66,7 +62,6 @@ class SSGE(Method):
     family: ClassVar[str] = "non-contrastive"
     inputs: ClassVar[str] = "A, X"
     reference: ClassVar[str] = "Liu et al., Negative-Free Self-Supervised Gaussian Embedding of Graphs, 2024"
-    modes: ClassVar[tuple[str, ...]] = ("full", "nodes")
     Config: ClassVar[type[MethodConfig]] = SSGEConfig
 
     config: SSGEConfig
@@ -80,7 +75,7 @@ class SSGE(Method):
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
 
     @classmethod
-    def suited(cls, info: GraphInfo) -> dict[str, Any]:
+    def default_config(cls, info: GraphInfo) -> dict[str, Any]:
         """Let widths, the weight of uniformity and epochs follow the graph; docs/defaults.md has the figures.
 
         Two layers as wide as the power of two next to the least of 512, the number of features and a quarter of the
@@ -96,23 +91,8 @@ class SSGE(Method):
         epochs = min(20 + int(2 * degree), 100)
         return {"widths": (width, width), "uniformity_weight": round(weight, 3), "epochs": epochs}
 
-    def batches(self, view: View, generator: torch.Generator) -> Iterable[View]:
-        """Yield the whole graph once, or with a focus on some nodes at a time, or these alone if no other is heard."""
-        size = self.config.batch_nodes
-        if size is None:
-            return (view,)
-        focused = view.focused(size, generator)
-        return focused if self.encoder.hops else (part.alone() for part in focused)
-
-    def forward(self, view: View, generator: torch.Generator) -> Losses:
-        """Return alignment + lambda * uniformity of two augmented views, of the nodes in their focus."""
-        (u1, weight), (u2, _) = (self._factors(self.augment(view, generator)) for _ in range(2))
-        c = self.config
-        return gaussian(u1, u2, c.uniformity_weight, c.alignment_weight, c.eigenvalue_floor, c.floor_mode, weight)
-
-    def _factors(self, view: View) -> tuple[Tensor, Tensor | None]:
-        if view.focus is None:
-            return self.encoder.factors(view)
-        part, places = view.around(view.focus, self.encoder.hops)
-        output, weight = self.encoder.factors(part)
-        return output[places], weight
+    def forward(self, view: View, key: Key) -> Losses:
+        """Return alignment + lambda * uniformity of two augmented views, over the seeds."""
+        (u1, weight), (u2, _) = (self.encoder.factors(self.augment(view, key.fold_in(i))) for i in range(2))
+        c, z1, z2 = self.config, view.at_seeds(u1), view.at_seeds(u2)
+        return gaussian(z1, z2, c.uniformity_weight, c.alignment_weight, c.eigenvalue_floor, c.floor_mode, weight)

@@ -14,6 +14,7 @@ from ssge.methods._base import METHODS, MethodConfig
 from ssge.nn.encoders import GCN
 from ssge.objectives import Losses
 from ssge.objectives.reconstruction import gaussian_kl
+from ssge.ops.random import Key
 from ssge.views import View
 
 LARGEST_LOG_SIGMA = 10.0
@@ -55,21 +56,18 @@ class VGAE(Autoencoder):
         for head in self.encoder.affine[-1].weight.detach().chunk(2, dim=1):  # each by its own width, not by 2d
             nn.init.xavier_uniform_(head, generator=generator)
 
-    @classmethod
-    def further_memory(cls, config: AutoencoderConfig, info: GraphInfo, number: int) -> int:
-        """Return what GAE takes, and what the second head, the noise and the code drawn with it do."""
-        return super().further_memory(config, info, number) + 6 * number * info.num_nodes * config.widths[-1]
-
-    def forward(self, view: View, generator: torch.Generator) -> Losses:
+    def forward(self, view: View, key: Key) -> Losses:
         """Return the reconstruction loss of a code drawn for the clean view, plus the divergence over n."""
         mu, log_sigma = self.encoder(view).chunk(2, dim=1)
         log_sigma = log_sigma.clamp(max=LARGEST_LOG_SIGMA)
-        noise = torch.randn(mu.shape, generator=generator, device=mu.device, dtype=mu.dtype)
-        reconstruction = self.reconstruction(mu + noise * log_sigma.exp(), view, generator)
+        noise = torch.randn(
+            mu.shape, generator=key.fold_in("noise").generator(mu.device), device=mu.device, dtype=mu.dtype
+        )
+        reconstruction = self.reconstruction(mu + noise * log_sigma.exp(), view, key)
         divergence = gaussian_kl(mu, log_sigma)
         total = reconstruction + self.config.divergence_weight / view.num_nodes * divergence
         return Losses(total, {"reconstruction": reconstruction.detach(), "divergence": divergence.detach()})
 
-    def encode(self, view: View, chunk: int) -> Tensor:
-        """Return mu on a view, n x d, in chunks of nodes."""
-        return super().encode(view, chunk)[:, : self.config.widths[-1]]
+    def encode(self, prepared: View, nodes: Tensor | None = None) -> Tensor:
+        """Return mu, n x d, or the rows of some nodes."""
+        return super().encode(prepared, nodes)[:, : self.config.widths[-1]]

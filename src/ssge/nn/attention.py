@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ssge.nn.encoders import ACTIVATIONS, BatchNorm, Drop
+from ssge.nn.encoders import ACTIVATIONS, CHUNK, BatchNorm, Drop
 from ssge.ops.adjacency import Adjacency, Pattern
 from ssge.ops.sparse import CSR, csr_tensor, row_indices, spmm
 from ssge.views import View
@@ -150,7 +150,7 @@ class _Mixed(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
         hidden, weights = ctx.saved_tensors
-        incoming, outgoing, order, *_ = ctx.pattern
+        incoming, outgoing, order = ctx.pattern.incoming, ctx.pattern.outgoing, ctx.pattern.order
         to_hidden = _mix(outgoing, weights[order], gradient)
         column, row = incoming.indices, row_indices(incoming.indptr)
         to_weights = torch.empty_like(weights)
@@ -209,7 +209,7 @@ class GAT(nn.Module):
 
     @property
     def hops(self) -> int:
-        """How far a node's representation looks upstream."""
+        """Number of hops from which a node aggregates."""
         return len(self.layers)
 
     @property
@@ -233,7 +233,7 @@ class GAT(nn.Module):
         return self.activations[index](output) if index < len(self.activations) else output
 
     @torch.no_grad()
-    def embed(self, view: View, chunk: int) -> Tensor:
+    def embed(self, view: View, chunk: int = CHUNK) -> Tensor:
         """Return what `forward` does without ``drop``, in chunks of nodes."""
         blocks = [(start, min(start + chunk, view.num_nodes)) for start in range(0, view.num_nodes, chunk)]
         hidden: Tensor | None = None

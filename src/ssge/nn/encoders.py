@@ -14,6 +14,8 @@ from torch.nn import functional
 from ssge.registry import Registry
 from ssge.views import View
 
+CHUNK = 1 << 16
+"""Nodes that are encoded at once when a graph is embedded."""
 _ROWS = 256
 """CSR that are worked on at a time where several passes over them can find them in the cache."""
 
@@ -194,7 +196,7 @@ class _Encoder(nn.Module, ABC):
 
     @property
     def hops(self) -> int:
-        """How far a node's representation looks upstream."""
+        """Number of hops from which a node aggregates."""
         return len(self.layers)
 
     @abstractmethod
@@ -228,7 +230,7 @@ class GCN(_Encoder):
 
     def factors(self, view: View, drop: Drop | None = None) -> tuple[Tensor, Tensor | None]:
         """Return U and W whose product is the representations of a view; W is None where U is them already."""
-        hidden = self._finished(0, view.features.convolved(view.adjacency, self.affine[0].weight))
+        hidden = self._finished(0, view.features.propagate(view.adjacency, self.affine[0].weight))
         for index, layer in enumerate(self.affine[1:], 1):
             hidden = hidden if drop is None else drop(hidden)
             if index == len(self.layers) - 1 and self.factored:
@@ -239,7 +241,7 @@ class GCN(_Encoder):
         return hidden, None
 
     @torch.no_grad()
-    def embed(self, view: View, chunk: int) -> Tensor:
+    def embed(self, view: View, chunk: int = CHUNK) -> Tensor:
         """Return what `forward` does, in chunks of nodes: two layers' outputs and one chunk in memory at most."""
         hidden: Tensor | None = None
         for index, layer in enumerate(self.affine):
@@ -303,7 +305,7 @@ class MLP(_Encoder):
         return hidden, None
 
     @torch.no_grad()
-    def embed(self, view: View, chunk: int) -> Tensor:
+    def embed(self, view: View, chunk: int = CHUNK) -> Tensor:
         """Return what `forward` does in evaluation mode, in chunks of nodes."""
         first, last = self.affine[0].weight, self.affine[-1].weight
         output = last.new_empty(view.num_nodes, last.shape[1])

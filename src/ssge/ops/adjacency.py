@@ -1,4 +1,4 @@
-"""Adjacency: the normalized adjacency matrix with self-loops, from which edges can be dropped."""
+"""Adjacency: the normalized adjacency matrix with self-loops, from which views drop edges."""
 
 from __future__ import annotations
 
@@ -10,45 +10,82 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ssge.ops.random import Key
 from ssge.ops.sparse import CSR, SparseMatrix, row_indices, spmm, transpose
 
 Normalization: TypeAlias = Literal["out-in", "in"]
 
 
-class Pattern(NamedTuple):
-    """Where the entries of the full matrix are; shared by all views of one graph.
+class Incident(NamedTuple):
+    """The in-edges or out-edges of some nodes in the whole graph, from which a subgraph counts its degrees.
 
     Attributes
     ----------
-    incoming
-        By target: whom each node hears. Values are the edge weights, self-loops count 1.
-    outgoing
-        The transpose, by source.
-    order
-        Which entry of ``incoming`` each entry of ``outgoing`` is.
-    loops
-        Which entries of ``incoming`` are self-loops, one a node.
-    weighted
-        Whether any edge weight differs from 1.
+    node
+        Position of the node in the subgraph, per edge.
+    edge_ids
+        As in `Pattern.edge_ids`.
+    weights
+        Edge weights; self-loops weigh 1.
     """
 
-    incoming: CSR
-    outgoing: CSR
-    order: Tensor
-    loops: Tensor
-    weighted: bool
+    node: Tensor
+    edge_ids: Tensor
+    weights: Tensor
+
+
+class Pattern:
+    """The entries of the matrix before any edge is dropped; all views of a graph share it.
+
+    Parameters
+    ----------
+    incoming
+        By target: the in-neighbors of each node. Values are the edge weights; self-loops weigh 1.
+    weighted
+        Whether any edge weight differs from 1.
+    nodes
+        Positions of the nodes in the whole graph, if this is a subgraph.
+    incident
+        In- and out-edges of the nodes in the whole graph, if this is a subgraph.
+
+    Attributes
+    ----------
+    outgoing, order
+        The transpose, by source, and the position in ``incoming`` of each of its entries.
+    loops
+        Positions of the self-loops in ``incoming``, one per node.
+    """
+
+    def __init__(
+        self,
+        incoming: CSR,
+        weighted: bool,
+        nodes: Tensor | None = None,
+        incident: tuple[Incident, Incident] | None = None,
+    ) -> None:
+        self.incoming, self.weighted, self.nodes, self.incident = incoming, weighted, nodes, incident
+        self.outgoing, self.order = transpose(incoming, incoming.indptr.numel() - 1)
+        self.loops = (incoming.indices == row_indices(incoming.indptr)).nonzero().squeeze(1)
+
+    @cached_property
+    def edge_ids(self) -> Tensor:
+        """One integer per entry of ``incoming``, ``source * 2^32 + target`` by positions in the whole graph."""
+        return _edge_ids(self.incoming.indices.long(), row_indices(self.incoming.indptr).long(), self.nodes)
 
 
 class Adjacency:
-    r"""Normalized adjacency matrix of a view; it knows ``A @ H``.
+    r"""Normalized adjacency matrix of a view; it computes ``A @ H``.
 
     With A the weights of the kept edges (from source j to target i) and of the self-loops,
 
-    - ``out-in`` (default): ``A_ij / sqrt(in_i * out_j)``, in-degree of the target with out-degree of the source. The
-      released code of the SSGE paper has it so, through DGL.
-    - ``in``: ``A_ij / sqrt(in_i * in_j)``, in-degree on both ends, as PyTorch Geometric's ``gcn_norm``.
+    - ``out-in`` (default): ``A_ij / sqrt(in_i * out_j)``, the in-degree of the target with the out-degree of the
+      source. The released code of the SSGE paper has it so, through DGL.
+    - ``in``: ``A_ij / sqrt(in_i * in_j)``, in-degrees on both ends, as PyTorch Geometric's ``gcn_norm``.
 
-    Both are the same on a symmetric graph and differ once edges were dropped independently in each direction.
+    Both are equal on a symmetric graph. They differ once edges are dropped independently in each direction.
+
+    Dropping edges only records a key and a rate. Whether an edge stays is a function of the key and of its two ends
+    (`ssge.ops.random.Key`), so both directions of the matrix, any subgraph and any machine agree on it.
 
     Parameters
     ----------
@@ -56,23 +93,19 @@ class Adjacency:
         The entries of the full matrix.
     normalization
         One of the two conventions above.
-    kept
-        Boolean mask over the entries of ``pattern.incoming``, or None for all: dropping edges is a new mask.
-    degrees
-        In- and out-degrees to normalize by, where they are not those of the pattern itself but of a larger graph.
+    drops
+        Keys and rates with which edges were dropped.
     """
 
     def __init__(
         self,
         pattern: Pattern,
         normalization: Normalization = "out-in",
-        kept: Tensor | None = None,
-        degrees: tuple[Tensor, Tensor] | None = None,
+        drops: tuple[tuple[Key, float], ...] = (),
     ) -> None:
         self.pattern = pattern
         self.normalization = normalization
-        self.kept = kept
-        self.degrees = degrees
+        self.drops = drops
 
     @classmethod
     def of(
@@ -89,15 +122,13 @@ class Adjacency:
         source, target = np.concatenate([edges, np.stack([nodes, nodes])], axis=1)
         order = np.lexsort((source, target))
         indptr = np.concatenate([[0], np.cumsum(np.bincount(target, minlength=num_nodes))])
-        value = np.ones(order.size) if weights is None else np.concatenate([weights, np.ones(num_nodes)])
+        values = np.ones(order.size) if weights is None else np.concatenate([weights, np.ones(num_nodes)])
         incoming = CSR(
             torch.from_numpy(indptr.astype(np.int32)).to(device),
             torch.from_numpy(source[order].astype(np.int32)).to(device),
-            torch.from_numpy(value[order]).to(device, dtype),
+            torch.from_numpy(values[order]).to(device, dtype),
         )
-        loops = torch.from_numpy(np.flatnonzero(order >= edges.shape[1])).to(device)
-        pattern = Pattern(incoming, *transpose(incoming, num_nodes), loops, weights is not None)
-        return cls(pattern, normalization)
+        return cls(Pattern(incoming, weights is not None), normalization)
 
     @property
     def num_entries(self) -> int:
@@ -106,35 +137,60 @@ class Adjacency:
 
     @property
     def device(self) -> torch.device:
-        """Where the matrix lies."""
+        """Where the matrix is stored."""
         return self.pattern.incoming.values.device
 
-    def keep(self, kept: Tensor) -> Adjacency:
-        """Return the adjacency in which only these entries are left; self-loops always stay."""
-        kept = kept.index_fill(0, self.pattern.loops, True)
-        return Adjacency(self.pattern, self.normalization, kept if self.kept is None else self.kept & kept)
-
-    def upstream(self, nodes: Tensor, hops: int) -> Tensor:
-        """Return the nodes from which ``nodes`` hear within some hops, themselves among them, in ascending order."""
-        for _ in range(hops):  # each hears itself: its self-loop is an entry of its row
-            nodes = self._kept[0].at(_distinct(nodes)).indices.long()
-        return _distinct(nodes)
-
-    def part(self, nodes: Tensor) -> Adjacency:
-        """Return the rows and columns of some nodes, normalized by the degrees that they have in the whole graph."""
-        incoming, outgoing = self._kept
-        position = torch.full((incoming.indptr.numel() - 1,), -1, dtype=torch.int32, device=self.device)
-        position[nodes] = torch.arange(nodes.numel(), dtype=torch.int32, device=self.device)
-        rows = incoming.at(nodes)
-        rows = rows._replace(indices=position[rows.indices])
-        rows = _select(rows, rows.indices >= 0, weighted=True)
-        loops = (rows.indices == row_indices(rows.indptr)).nonzero().squeeze(1)
-        pattern = Pattern(rows, *transpose(rows, nodes.numel()), loops, self.pattern.weighted)
-        degrees = self._degree(incoming)[nodes], self._degree(outgoing)[nodes]
-        return Adjacency(pattern, self.normalization, degrees=degrees)
+    def drop_edges(self, key: Key, rate: float) -> Adjacency:
+        """Return the adjacency without the edges that the key drops; self-loops always stay."""
+        return Adjacency(self.pattern, self.normalization, (*self.drops, (key, rate)))
 
     @cached_property
-    def _kept(self) -> tuple[CSR, CSR]:
+    def kept(self) -> Tensor | None:
+        """Mask of the entries of ``pattern.incoming`` that are left, or None for all."""
+        if not self.drops:
+            return None
+        return self._keep(self.pattern.edge_ids).index_fill_(0, self.pattern.loops, True)
+
+    def _keep(self, edge_ids: Tensor) -> Tensor:
+        (key, rate), *others = self.drops
+        kept = key.keep(edge_ids, rate)
+        for key, rate in others:
+            kept &= key.keep(edge_ids, rate)
+        return kept
+
+    def in_neighbors(self, nodes: Tensor, hops: int) -> Tensor:
+        """Return the nodes within ``hops`` edges upstream of some nodes, these included, in ascending order."""
+        for _ in range(hops):  # a self-loop keeps each node among its own in-neighbors
+            nodes = self._entries[0].select(_distinct(nodes)).indices.long()
+        return _distinct(nodes)
+
+    def subgraph(self, nodes: Tensor) -> Adjacency:
+        """Return the rows and columns of some nodes (ascending), normalized by their degrees in the whole graph.
+
+        Cost: linear in the edges that touch the nodes.
+        """
+        pattern = self.pattern
+        position = torch.full((pattern.incoming.indptr.numel() - 1,), -1, dtype=torch.int32, device=self.device)
+        position[nodes] = torch.arange(nodes.numel(), dtype=torch.int32, device=self.device)
+        rows = pattern.incoming.select(nodes)
+        rows = rows._replace(indices=position[rows.indices])
+        if pattern.incident is None:
+            incident = self._incident(pattern.incoming, nodes, into=True), self._incident(pattern.outgoing, nodes)
+        else:
+            incident = _restrict(pattern.incident[0], position), _restrict(pattern.incident[1], position)
+        inner = _select(rows, rows.indices >= 0, weighted=True)
+        whole = nodes if pattern.nodes is None else pattern.nodes[nodes]
+        return Adjacency(Pattern(inner, pattern.weighted, whole, incident), self.normalization, self.drops)
+
+    def _incident(self, matrix: CSR, nodes: Tensor, into: bool = False) -> Incident:
+        rows = matrix.select(nodes)
+        node = row_indices(rows.indptr).long()
+        ends = (rows.indices.long(), nodes[node])
+        source, target = ends if into else ends[::-1]
+        return Incident(node, _edge_ids(source, target), rows.values)
+
+    @cached_property
+    def _entries(self) -> tuple[CSR, CSR]:
         """The entries that are left, by target and by source."""
         incoming, outgoing = self.pattern.incoming, self.pattern.outgoing
         if self.kept is None:
@@ -147,25 +203,40 @@ class Adjacency:
     @cached_property
     def matrix(self) -> SparseMatrix:
         """The normalized matrix and its transpose, made on first use."""
-        incoming, outgoing = self._kept
-        at_target, at_source = (
-            degree.rsqrt() for degree in self.degrees or (self._degree(incoming), self._degree(outgoing))
-        )
+        incoming, outgoing = self._entries
+        at_target, at_source = (degree.rsqrt() for degree in self._degrees)
         at_source = at_target if self.normalization == "in" else at_source
         return SparseMatrix(self._scaled(incoming, at_target, at_source), self._scaled(outgoing, at_source, at_target))
 
-    def _degree(self, rows: CSR) -> Tensor:
-        if not self.pattern.weighted:
-            return rows.indptr.diff().to(rows.values.dtype)
-        degree = torch.zeros(rows.indptr.numel() - 1, dtype=rows.values.dtype, device=rows.values.device)
-        return degree.index_add_(0, row_indices(rows.indptr), rows.values)
+    @property
+    def _degrees(self) -> tuple[Tensor, Tensor]:
+        """Weighted in- and out-degrees, self-loops included."""
+        if self.pattern.incident is None:
+            incoming, outgoing = self._entries
+            return self._degree(incoming), self._degree(outgoing)
+        first, second = self.pattern.incident
+        return self._incident_degree(first), self._incident_degree(second)
 
-    def _scaled(self, rows: CSR, at_row: Tensor, at_column: Tensor) -> CSR:
-        value = at_row.repeat_interleave(rows.indptr.diff().long(), output_size=rows.indices.numel())
-        value *= at_column[rows.indices]
+    def _degree(self, matrix: CSR) -> Tensor:
+        if not self.pattern.weighted:
+            return matrix.indptr.diff().to(matrix.values.dtype)
+        degree = matrix.values.new_zeros(matrix.indptr.numel() - 1)
+        return degree.index_add_(0, row_indices(matrix.indptr), matrix.values)
+
+    def _incident_degree(self, edges: Incident) -> Tensor:
+        weights = edges.weights
+        if self.drops:
+            loops = (edges.edge_ids >> 32) == (edges.edge_ids & 0xFFFFFFFF)
+            weights = weights * (self._keep(edges.edge_ids) | loops)
+        degree = weights.new_zeros(self.pattern.incoming.indptr.numel() - 1)
+        return degree.index_add_(0, edges.node, weights)
+
+    def _scaled(self, matrix: CSR, at_row: Tensor, at_column: Tensor) -> CSR:
+        values = at_row.repeat_interleave(matrix.indptr.diff().long(), output_size=matrix.indices.numel())
+        values *= at_column[matrix.indices]
         if self.pattern.weighted:
-            value *= rows.values
-        return rows._replace(values=value)
+            values *= matrix.values
+        return matrix._replace(values=values)
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         return self.matrix @ dense
@@ -175,12 +246,26 @@ class Adjacency:
         return spmm(self.matrix.block(start, stop), dense)
 
 
-def _select(rows: CSR, kept: Tensor, weighted: bool) -> CSR:
+def _edge_ids(source: Tensor, target: Tensor, nodes: Tensor | None = None) -> Tensor:
+    if nodes is not None:
+        source, target = nodes[source], nodes[target]
+    return (source << 32).bitwise_or_(target)
+
+
+def _restrict(edges: Incident, position: Tensor) -> Incident:
+    """Return the edges of the nodes that have a new position."""
+    node = position[edges.node].long()
+    kept = node >= 0
+    return Incident(node[kept], edges.edge_ids[kept], edges.weights[kept])
+
+
+def _select(matrix: CSR, kept: Tensor, weighted: bool) -> CSR:
     """Leave only some entries; the values of an unweighted pattern are all one, so any will do."""
-    before = torch.zeros(kept.numel() + 1, dtype=rows.indptr.dtype, device=kept.device)
+    before = torch.zeros(kept.numel() + 1, dtype=matrix.indptr.dtype, device=kept.device)
     torch.cumsum(kept, 0, out=before[1:])
-    column = rows.indices[kept]
-    return CSR(before[rows.indptr], column, rows.values[kept] if weighted else rows.values[: column.numel()])
+    indices = matrix.indices[kept]
+    values = matrix.values[kept] if weighted else matrix.values[: indices.numel()]
+    return CSR(before[matrix.indptr], indices, values)
 
 
 def _distinct(nodes: Tensor) -> Tensor:

@@ -102,7 +102,7 @@ def pagerank(adjacency: Adjacency, nodes: Tensor, teleport: float = 0.15, tolera
 def _spread(residual: Tensor, active: Tensor, amount: Tensor, links: CSR, n: int) -> None:
     """Add to the residuals of the neighbors of some entries (row n + node) their share of an amount."""
     node = active % n
-    neighbors = links.at(node)
+    neighbors = links.select(node)
     counts = neighbors.indptr.diff().long()
     base = (active - node).repeat_interleave(counts)
     residual.index_add_(0, base + neighbors.indices, amount.repeat_interleave(counts) * neighbors.values)

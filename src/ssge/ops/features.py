@@ -17,7 +17,7 @@ from ssge.ops.sparse import CSR, SparseMatrix, row_indices, spmm, transpose
 
 
 class Features:
-    """The feature matrix of a view; it knows ``X @ W``.
+    """The feature matrix of a view; it computes ``X @ W``.
 
     Masking feature columns is masking rows of W: ``(X diag(m)) W = X (diag(m) W)``, so masked columns of dense X are
     not multiplied at all, and sparse X is neither copied nor made dense.
@@ -51,7 +51,7 @@ class Features:
 
     @property
     def device(self) -> torch.device:
-        """Where X lies."""
+        """Where X is stored."""
         return self.matrix.rows.values.device if isinstance(self.matrix, SparseMatrix) else self.matrix.device
 
     def mask(self, kept: Tensor) -> Features:
@@ -59,19 +59,20 @@ class Features:
         return Features(self.matrix, kept if self.kept is None else self.kept & kept)
 
     def normalize_rows(self) -> Features:
-        """Return the features, each row divided by the sum of its absolute values; a row of zeros stays as it is."""
+        """Divide each row by its sum of absolute values; a row of zeros stays as it is."""
         if isinstance(self.matrix, SparseMatrix):
-            indptr, column, value = self.matrix.rows
+            indptr, indices, values = self.matrix.rows
             row = row_indices(indptr)
-            sums = value.new_zeros(self.shape[0]).index_add_(0, row, value.abs())
-            rows = CSR(indptr, column, value / sums.index_select(0, row).clamp_min(torch.finfo(value.dtype).tiny))
+            sums = values.new_zeros(self.shape[0]).index_add_(0, row, values.abs())
+            values = values / sums.index_select(0, row).clamp_min(torch.finfo(values.dtype).tiny)
+            rows = CSR(indptr, indices, values)
             return Features(SparseMatrix(rows, transpose(rows, self.shape[1])[0]), self.kept)
         sums = self.matrix.abs().sum(1, keepdim=True)
         return Features(self.matrix / sums.clamp_min(torch.finfo(sums.dtype).tiny), self.kept)
 
     @cached_property
     def _order(self) -> Tensor:
-        """Which entry of sparse X each entry of its transpose is."""
+        """For each entry of the transpose of sparse X, its position in X."""
         assert isinstance(self.matrix, SparseMatrix)
         return torch.argsort(self.matrix.rows.indices, stable=True)
 
@@ -89,10 +90,10 @@ class Features:
         transpose = CSR(columns.crow_indices(), columns.col_indices(), value[self._order])
         return Features(SparseMatrix(rows._replace(values=value), transpose), self.kept)
 
-    def part(self, nodes: Tensor) -> Features:
+    def select(self, nodes: Tensor) -> Features:
         """Return the rows of some nodes."""
         if isinstance(self.matrix, SparseMatrix):
-            rows = self.matrix.rows.at(nodes)
+            rows = self.matrix.rows.select(nodes)
             return Features(SparseMatrix(rows, transpose(rows, self.shape[1])[0]), self.kept)
         return Features(self.matrix.index_select(0, nodes), self.kept)
 
@@ -104,7 +105,7 @@ class Features:
         columns = self.kept.nonzero().squeeze(1)
         return self.matrix.index_select(1, columns) @ weight.index_select(0, columns)
 
-    def convolved(self, adjacency: Adjacency, weight: Tensor) -> Tensor:
+    def propagate(self, adjacency: Adjacency, weight: Tensor) -> Tensor:
         """Return A X W in the cheaper order.
 
         A(XW) takes a sparse product as wide as W forward and another backward; (AX)W takes one as wide as the

@@ -20,19 +20,19 @@ _REUSE = 16
 
 
 class CSR(NamedTuple):
-    """Compressed sparse rows: entries ``indptr[i]`` to ``indptr[i + 1]`` belong to row i."""
+    """A matrix in compressed sparse row format: entries ``indptr[i]`` to ``indptr[i + 1]`` belong to row i."""
 
     indptr: Tensor
     indices: Tensor
     values: Tensor
 
-    def at(self, index: Tensor) -> CSR:
-        """Return the rows at some positions, in that order."""
-        counts = self.indptr.diff()[index].long()
-        indptr = torch.zeros(index.numel() + 1, dtype=self.indptr.dtype, device=index.device)
+    def select(self, rows: Tensor) -> CSR:
+        """Return some rows, in that order."""
+        counts = self.indptr.diff()[rows].long()
+        indptr = torch.zeros(rows.numel() + 1, dtype=self.indptr.dtype, device=rows.device)
         torch.cumsum(counts, 0, out=indptr[1:])
-        shift = (self.indptr[:-1][index] - indptr[:-1]).long()  # from an entry's new place to its old one
-        entries = torch.arange(int(indptr[-1]), device=index.device) + shift.repeat_interleave(counts)
+        shift = (self.indptr[:-1][rows] - indptr[:-1]).long()  # from an entry's new place to its old one
+        entries = torch.arange(int(indptr[-1]), device=rows.device) + shift.repeat_interleave(counts)
         return CSR(indptr, self.indices[entries], self.values[entries])
 
 
@@ -44,39 +44,39 @@ def csr_from_coo(row: Tensor, column: Tensor, num_rows: int, dtype: torch.dtype)
     return CSR(indptr, column[order], torch.ones(column.numel(), dtype=dtype, device=column.device))
 
 
-def csr_tensor(rows: CSR, num_columns: int) -> Tensor:
+def csr_tensor(matrix: CSR, num_columns: int) -> Tensor:
     """Return the torch CSR tensor over the same memory."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         return torch.sparse_csr_tensor(
-            *rows, size=(rows.indptr.numel() - 1, num_columns), check_invariants=False, device=rows.values.device
+            *matrix, size=(matrix.indptr.numel() - 1, num_columns), check_invariants=False, device=matrix.values.device
         )
 
 
-def transpose(rows: CSR, num_columns: int) -> tuple[CSR, Tensor]:
-    """Return the rows of the transpose, and which entry of ``rows`` each of its entries is."""
-    order = torch.argsort(rows.indices, stable=True)
-    counts = torch.bincount(rows.indices, minlength=num_columns)
-    indptr = torch.zeros(num_columns + 1, dtype=rows.indptr.dtype, device=counts.device)
+def transpose(matrix: CSR, num_columns: int) -> tuple[CSR, Tensor]:
+    """Return the transpose, and for each of its entries the position of that entry in ``matrix``."""
+    order = torch.argsort(matrix.indices, stable=True)
+    counts = torch.bincount(matrix.indices, minlength=num_columns)
+    indptr = torch.zeros(num_columns + 1, dtype=matrix.indptr.dtype, device=counts.device)
     torch.cumsum(counts, 0, out=indptr[1:])
-    return CSR(indptr, row_indices(rows.indptr)[order], rows.values[order]), order
+    return CSR(indptr, row_indices(matrix.indptr)[order], matrix.values[order]), order
 
 
 def row_indices(indptr: Tensor) -> Tensor:
-    """Return the row that each entry belongs to."""
+    """Return the row of each entry."""
     rows = torch.arange(indptr.numel() - 1, dtype=indptr.dtype, device=indptr.device)
     return rows.repeat_interleave(indptr.diff().long())
 
 
 class SparseMatrix:
-    """A constant sparse matrix A that knows ``A @ H`` and how a gradient flows back through it.
+    """A constant sparse matrix A with its transpose, for ``A @ H`` with gradient.
 
     Parameters
     ----------
     rows
-        A, by rows.
+        A.
     columns
-        The transpose of A, by rows.
+        The transpose of A.
     """
 
     def __init__(self, rows: CSR, columns: CSR) -> None:
@@ -122,9 +122,9 @@ def _bag(sparse: Tensor, dense: Tensor) -> Tensor:
 
     What is gained is that the kernel of embedding bags fetches ahead the rows it will need.
     """
-    indptr, column, value = sparse.crow_indices(), sparse.col_indices(), sparse.values()
+    indptr, indices, values = sparse.crow_indices(), sparse.col_indices(), sparse.values()
     return functional.embedding_bag(
-        column, dense.contiguous(), indptr, mode="sum", per_sample_weights=value, include_last_offset=True
+        indices, dense.contiguous(), indptr, mode="sum", per_sample_weights=values, include_last_offset=True
     )
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -19,6 +18,7 @@ from ssge.errors import InputError
 from ssge.files import atomic
 from ssge.graph import Graph, GraphInfo
 from ssge.methods import METHODS, Method
+from ssge.ops.random import Key
 from ssge.training.best import Best
 
 log = logging.getLogger(__name__)
@@ -52,58 +52,61 @@ def build(
 ) -> Method:
     """Build a method by name; the seed decides its initial weights, which are the same on every device."""
     cls = METHODS[name]
-    generator = torch.Generator().manual_seed(seed)
+    generator = Key(seed).fold_in("weights").generator()
     method: Method = cls(cls.Config(**config), info, generator)  # type: ignore[call-arg]
     return method.to(device, dtype)
 
 
 class Checkpoint:
-    """One file that holds a training in the middle: weights, the best so far, Adam's state, random state, history.
+    """One file that holds an unfinished training: weights, the best so far, the optimizer's state, history.
+
+    Draws are functions of seed, epoch and step (`ssge.ops.random.Key`), so there is no generator to save.
 
     Parameters
     ----------
     path
         The file; written atomically, so a killed run leaves the previous one whole.
+    run
+        What must be the same to resume: see `describe_run`.
     every
-        Save after so many epochs; 0 saves only when training is stopped.
+        Save after this many epochs; 0 saves only when training is stopped.
+    resuming
+        Whether to resume from the file if it is there.
     """
 
-    def __init__(self, path: Path, every: int = 10) -> None:
+    def __init__(self, path: Path, run: dict[str, Any], every: int = 10, resuming: bool = False) -> None:
         if every < 0:
             raise InputError(f"checkpoint_every must be 0 or more; received {every}.")
-        self.path = path
-        self.every = every
+        self.path, self.run, self.every, self.resuming = path, run, every, resuming
+
+    def due(self, epoch: int) -> bool:
+        """Say whether to save after an epoch."""
+        return self.every > 0 and epoch % self.every == 0
 
     def save(
         self,
         method: Method,
         optimizer: torch.optim.Optimizer,
-        generator: torch.Generator,
-        run: dict[str, Any],
         history: list[dict[str, float]],
         best: Best | None = None,
     ) -> None:
-        """Write the state after the last epoch in ``history``; ``run`` is what must be the same to go on."""
+        """Write the state after the last epoch in ``history``."""
         tensors = {f"method.{key}": value for key, value in method.state_dict().items()}
         for index, state in optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{index}.{key}": value for key, value in state.items()}
         if best is not None:
             tensors |= {f"best.{key}": value for key, value in best.weights.items()}
-        tensors["generator"] = generator.get_state()
-        facts = _description(method) | run | {"threads": torch.get_num_threads(), "history": history}
+        facts = _description(method) | self.run | {"threads": torch.get_num_threads(), "history": history}
         _write(self.path, tensors, facts)
 
-    def load(
-        self,
-        method: Method,
-        optimizer: torch.optim.Optimizer,
-        generator: torch.Generator,
-        run: dict[str, Any],
-        best: Best | None = None,
+    def resume(
+        self, method: Method, optimizer: torch.optim.Optimizer, best: Best | None = None
     ) -> list[dict[str, float]]:
         """Restore what `save` wrote into a freshly built training of the same run, and return its history."""
+        if not self.resuming or not self.path.exists():
+            return []
         tensors, facts = _read(self.path)
-        there, here = _flat(facts), _flat(_description(method) | run)
+        there, here = _flat(facts), _flat(_description(method) | self.run)
         for key, value in here.items():
             if there.get(key) != value:
                 raise InputError(
@@ -111,7 +114,7 @@ class Checkpoint:
                 )
         if facts["threads"] != torch.get_num_threads():
             log.warning(
-                "The run began with %d threads and goes on with %d: it will not be bit-equal to an uninterrupted one.",
+                "The run began with %d threads and resumes with %d: it will not be bit-equal to an uninterrupted one.",
                 facts["threads"],
                 torch.get_num_threads(),
             )
@@ -121,10 +124,9 @@ class Checkpoint:
             index, key = name.split(".", 1)
             state.setdefault(int(index), {})[key] = tensor
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-        generator.set_state(tensors["generator"])
         history: list[dict[str, float]] = facts["history"]
         if best is not None:
-            best.go_on(history, _below(tensors, "best."))
+            best.resume(history, _below(tensors, "best."))
         return history
 
     def remove(self) -> None:
@@ -132,19 +134,16 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
 
-def describe_run(method: Method, graph: Graph, seed: int, chosen: NDArray[np.int64] | None = None) -> dict[str, Any]:
-    """Return what must be the same for a training to go on: seed, device, precision, and a digest of the graph.
-
-    ``chosen`` are the labels, if any, that say which epoch is best.
-    """
+def describe_run(method: Method, graph: Graph, seed: int, best: Best | None = None) -> dict[str, Any]:
+    """Return what must be the same for a training to resume: seed, device, precision, and a digest of the graph."""
     digest = hashlib.sha256()
     features = graph.features
     parts = [features] if isinstance(features, np.ndarray) else [features.data, features.indices, features.indptr]
-    for part in (graph.edges, graph.weights, graph.labels, chosen, *parts):  # a supervised training has some labels
+    for part in (graph.edges, graph.weights, graph.labels, None if best is None else best.labels, *parts):
         if part is not None:
             digest.update(np.ascontiguousarray(part).data)
-    weight = method.weight
-    return {"seed": seed, "device": weight.device.type, "dtype": str(weight.dtype), "graph": digest.hexdigest()[:16]}
+    device, dtype = method.device.type, str(method.dtype)
+    return {"seed": seed, "device": device, "dtype": dtype, "graph": digest.hexdigest()[:16]}
 
 
 def _flat(facts: dict[str, Any]) -> dict[str, Any]:

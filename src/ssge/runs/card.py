@@ -1,42 +1,32 @@
-"""The model card: what a person who finds the folder of a run should know, in Markdown."""
+"""The card of a run: what a person who finds its folder should know, in Markdown, from the record alone."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
 
-import numpy as np
-
-from ssge.evaluation import geometry, mean_std
-from ssge.experiments.folder import RunFolder
-from ssge.files import atomic
-from ssge.graph import Graph
-from ssge.io.embeddings import Embedding
+from ssge.evaluation.scores import mean_std
 from ssge.methods import METHODS
 from ssge.records import RunRecord
 
 _SHOWN = 40
-"""So many feature names are listed; the rest is in features.json."""
+"""Feature names that are listed; the rest is in features.json."""
 
 
-def write_card(folder: RunFolder, record: RunRecord, graph: Graph, embedding: Embedding) -> None:
-    """Write the card of a run; written again when the run is scored."""
-    with atomic(folder.card) as temporary:
-        temporary.write_text(card(record, graph, embedding), "utf-8")
-
-
-def card(record: RunRecord, graph: Graph, embedding: Embedding) -> str:
+def card(record: RunRecord) -> str:
     """Return the card: graph, settings, label-free diagnostics, scores if any, and how to use the model."""
     cls = METHODS[record.method]
-    n, d = embedding.vectors.shape
-    degree = np.bincount(graph.edges[1], minlength=n)
+    n, d = record.graph["num_nodes"], record.columns
+    statistics = record.statistics
     figures = {
         "nodes": f"{n:,}",
-        "directed edges": f"{graph.num_edges:,}",
-        "edges a node hears from, mean / largest": f"{degree.mean():.1f} / {degree.max():,}",
-        "isolated nodes": f"{int((degree == 0).sum()):,}",
-        "weighted": "yes" if graph.weights is not None else "no",
-        "features": f"{graph.num_features:,}",
+        "directed edges": f"{record.graph['num_edges']:,}",
+        "in-neighbors per node, mean / largest": (
+            f"{statistics.get('mean_degree', 0):.1f} / {statistics.get('max_degree', 0):,.0f}"
+        ),
+        "isolated nodes": f"{statistics.get('isolated_nodes', 0):,.0f}",
+        "weighted": "yes" if statistics.get("weighted") else "no",
+        "features": f"{record.graph['num_features']:,}",
     }
     if record.reading:
         figures["read with"] = ", ".join(f"{key}={_plain(value)}" for key, value in record.reading.items())
@@ -49,18 +39,19 @@ def card(record: RunRecord, graph: Graph, embedding: Embedding) -> str:
         "device, precision, threads": f"{record.device}, {record.dtype}, {record.threads}",
         "started from": record.warm_start or "-",
         "versions": f"ssge {record.machine.get('ssge', '?')}, torch {record.machine.get('torch', '?')}",
+        "date": record.date,
     }
-    diagnostics = {key.replace("_", " "): f"{value:.4g}" for key, value in geometry(embedding.vectors).items()}
+    diagnostics = {key.replace("_", " "): f"{value:.4g}" for key, value in record.diagnostics.items()}
     parts = [
-        f"# {cls.title} embedding of {graph.name}",
+        f"# {cls.title} embedding of {record.name}",
         f"{n:,} nodes, {d} columns, {_learned(record)} {cls.title} ({cls.reference}).",
         _section("Graph", figures),
-        _features(graph),
+        _features(record),
         _section("Settings", {key: _plain(value) for key, value in record.config.items()}),
         _section("Training", training),
         _section("Diagnostics" if cls.supervised else "Diagnostics, label-free", diagnostics),
         _scores(record),
-        _USE.format(source=_source(record), columns=f"e000 ... e{d - 1:03d}")
+        _USE.format(source=_source(record), columns=f"e000 ... e{d - 1:03d}", method=record.method)
         + (_seen(record) if cls.supervised else _HONEST),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -70,25 +61,24 @@ _USE = """## Use
 
 ```bash
 ssge neighbors FOLDER ID -k 10          # most similar nodes
-ssge cluster FOLDER -k 8                # groups
-ssge classify FOLDER --labels FILE      # predict a label known for some nodes
+ssge cluster FOLDER -k 8                # clusters
+ssge classify FOLDER --labels FILE      # predict a label that some nodes have
 ssge embed FOLDER {source} --out FILE   # embed a graph with the same columns
 ```
 
 ```python
 import ssge
-model = ssge.SSGE.load("FOLDER")        # of SSGE only
+model = ssge.GraphEmbedder.load("FOLDER")
 model.to_frame()                        # a table: id, {columns}
 ```
 
-The vectors are in `embedding.parquet`, joined to other tables by `id`. """
+`embedding.parquet` holds the vectors; join them to other tables by `id`. """
 
-_HONEST = """They hold nothing of any label, but those of
-nodes that are compared in a test were learned in one graph: for an honest test on nodes to come, embed these later with
-`ssge embed ... --only new`."""
+_HONEST = """Training used no labels. Nodes that a test compares were
+learned in one graph: for a test on future nodes, embed them later with `ssge embed ... --only new`."""
 
-_SEEN = """They are class scores, learned from the
-labels of training nodes{}: a test on these nodes would not be an honest one."""
+_SEEN = """The vectors are class scores, learned from the
+labels of training nodes{}: a test on these nodes is not a fair one."""
 
 
 def _chosen(record: RunRecord) -> bool:
@@ -115,15 +105,15 @@ def _learned(record: RunRecord) -> str:
 
 
 def _source(record: RunRecord) -> str:
-    """Return the graph as it is given to a command."""
+    """Return the graph as a command takes it."""
     words = [record.dataset, *(["--nodes", record.reading["nodes"]] if "nodes" in record.reading else [])]
     return shlex.join(words)
 
 
-def _features(graph: Graph) -> str:
-    if graph.schema is None:
+def _features(record: RunRecord) -> str:
+    names = record.feature_names
+    if not names:
         return ""
-    names = graph.schema.names
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return f"Feature columns: {', '.join(f'`{name}`' for name in names[:_SHOWN])}{more}."
 
@@ -145,8 +135,8 @@ def _scores(record: RunRecord) -> str:
 
 
 def _percent(values: Iterable[float]) -> str:
-    mean, deviation = mean_std([100 * value for value in values])
-    return f"{mean:.1f} ± {deviation:.1f}"
+    mean, std = mean_std([100 * value for value in values])
+    return f"{mean:.1f} ± {std:.1f}"
 
 
 def _section(title: str, rows: dict[str, str]) -> str:

@@ -32,7 +32,7 @@ class Recipe(BaseModel):
 def recipes() -> Registry[Path]:
     """Return the files of all recipes that come with the package, by name ``method/dataset``."""
     found: Registry[Path] = Registry("recipe")
-    folder = Path(str(resources.files("ssge") / "experiments" / "recipes"))
+    folder = Path(str(resources.files("ssge") / "runs" / "recipes"))
     for path in sorted(folder.glob("*/*.toml")):
         found.add(f"{path.parent.name}/{path.stem}", path)
     return found
@@ -57,21 +57,10 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def write_toml(values: dict[str, Any]) -> str:
-    """Return a flat mapping as TOML; the standard library reads TOML but does not write it.
+    """Return a mapping as TOML. TOML has no null: a None is left out, which reads as the default."""
+    import tomli_w
 
-    TOML has no null: a None is left out, which is read as the default.
-    """
-    return "".join(f"{key} = {_toml(value)}\n" for key, value in values.items() if value is not None)
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return repr(value)
+    return tomli_w.dumps({key: value for key, value in values.items() if value is not None})
 
 
 def _read(path: Path, name: str) -> Recipe:

@@ -1,0 +1,141 @@
+"""Commands that judge: evaluate, run."""
+
+from pathlib import Path
+from typing import Any
+
+from cyclopts import App
+
+from ssge.cli.options import Switch, be_quiet, examples, given, use_threads, with_settings
+from ssge.terminal import print_table
+
+
+def register(app: App, config: Any) -> None:
+    """Add the commands; ``config`` is the class whose fields become flags."""
+    app.command(
+        evaluate, help_epilogue=examples("ssge evaluate run", "ssge evaluate run --protocol released-code --json")
+    )
+    app.command(
+        with_settings(run, config),
+        help_epilogue=examples(
+            "ssge run ssge/cora --seeds 5", "ssge run ssge/cora --seeds 5 --uniformity-weight 0 --out runs/ablation"
+        ),
+    )
+
+
+def evaluate(
+    run: Path,
+    /,
+    *,
+    protocol: str = "paper",
+    threads: int | None = None,
+    force: Switch = False,
+    json: Switch = False,
+) -> None:
+    """Score the embedding of a finished run: linear probe, clustering, geometry.
+
+    The scores are kept in the run's record.json.
+
+    Parameters
+    ----------
+    run
+        Folder of the run.
+    protocol
+        paper, paper-lbfgs (penalty chosen on validation nodes), quick, random (no public splits), or released-code
+        (its splits too); see `ssge ls protocols`.
+    threads
+        Threads of the processor.
+    force
+        Score again what is scored already.
+    json
+        Print the scores as JSON.
+    """
+    use_threads(threads)
+    from ssge.experiments.compare import score
+    from ssge.experiments.protocols import PROTOCOLS
+    from ssge.experiments.sources import made_like, open_graph
+    from ssge.experiments.tables import row
+    from ssge.runs.folder import RunFolder
+
+    chosen = PROTOCOLS[protocol]
+    folder = RunFolder(run)
+    record = folder.read_record()
+    schema = folder.read_schema()
+    graph = open_graph(record.dataset, made_like(schema, record.reading), schema)
+    record = score(folder, graph, chosen, force)
+    scores = record.scores[chosen.name]
+    if json:
+        print(scores.model_dump_json(indent=2))
+    else:
+        by = f"its own class scores, {scores.splits}" if record.splits else chosen.description
+        print_table([row(f"{record.method} on {record.dataset}", [scores])], f"{chosen.name}: {by}")
+
+
+def run(
+    recipe: str,
+    /,
+    *,
+    seeds: int = 5,
+    protocol: str | None = None,
+    out: Path | None = None,
+    threads: int | None = None,
+    device: str = "cpu",
+    skip_references: Switch = False,
+    force: Switch = False,
+    quiet: Switch = False,
+    json: Switch = False,
+    settings: Any = None,
+) -> None:
+    """Fit and score a recipe over several encoder seeds; print one table with the reference rows.
+
+    Finished seeds are kept and not run again.
+
+    Parameters
+    ----------
+    recipe
+        Name of a recipe (ssge ls recipes) or a TOML file.
+    seeds
+        Encoder seeds 0, 1, ...
+    protocol
+        How to score; default: the recipe's.
+    out
+        Folder for the runs; default: runs/RECIPE.
+    threads
+        Threads of the processor.
+    device
+        cpu, cuda, cuda:1, ..., or auto.
+    skip_references
+        Leave out the reference rows, which take their time: raw and propagated features, untrained encoder.
+    force
+        Run and score everything again.
+    quiet
+        No progress, no notes.
+    json
+        Print the summary as JSON.
+    """
+    be_quiet(quiet)
+    use_threads(threads)
+    from ssge.datasets import load
+    from ssge.experiments.compare import compare
+    from ssge.experiments.protocols import PROTOCOLS
+    from ssge.runs.recipes import load_recipe
+    from ssge.training.allocator import kept_memory
+
+    chosen = load_recipe(recipe)
+    judged = PROTOCOLS[protocol or chosen.protocol]
+    with kept_memory():
+        summary = compare(
+            chosen, load(chosen.dataset), judged, seeds, out or Path("runs") / chosen.name, settings=given(settings),
+            references=None if out else Path("runs") / "references" / chosen.dataset, referenced=not skip_references,
+            device=device, force=force, quiet=quiet,
+        )  # fmt: skip
+    if json:
+        print(summary.model_dump_json(indent=2))
+        return
+    splits = summary.records[0].scores[judged.name].splits
+    title = (
+        f"{chosen.name}, protocol {judged.name} ({splits} split{'s' if splits[0].isdigit() else ''}), "
+        f"{seeds} seed{'s' if seeds > 1 else ''}"
+    )
+    print_table(summary.rows(), title)
+    if chosen.published:
+        print("published: " + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in chosen.published.items()))

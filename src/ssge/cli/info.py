@@ -1,0 +1,90 @@
+"""Commands that show what there is: ls, version, demo."""
+
+import json as jsonlib
+from pathlib import Path
+from typing import Literal
+
+from cyclopts import App
+
+from ssge.cli.options import Switch, be_quiet, examples, use_threads
+from ssge.terminal import print_cells, print_table
+
+
+def register(app: App) -> None:
+    """Add the commands."""
+    app.command(ls, help_epilogue=examples("ssge ls recipes", "ssge ls datasets --json"))
+    app.command(version)
+    app.command(demo, help_epilogue=examples("ssge demo --out demo"))
+
+
+def ls(
+    kind: Literal["methods", "datasets", "recipes", "protocols"],
+    /,
+    *,
+    json: Switch = False,
+) -> None:
+    """List what there is.
+
+    Parameters
+    ----------
+    kind
+        What to list.
+    json
+        Print as JSON.
+    """
+    from ssge.experiments.catalog import catalog
+
+    headings, lines = catalog(kind)
+    if json:
+        print(jsonlib.dumps([dict(zip(headings, line, strict=True)) for line in lines], indent=2))
+    else:
+        print_cells(headings, lines)
+
+
+def version(*, json: Switch = False) -> None:
+    """Show the versions and the machine, as they are kept with every run.
+
+    Parameters
+    ----------
+    json
+        Print as JSON.
+    """
+    from ssge.records import machine
+
+    found = machine()
+    if json:
+        print(jsonlib.dumps(found, indent=2))
+    else:
+        print_cells(("", ""), list(found.items()))
+
+
+def demo(
+    *,
+    out: Path = Path("demo"),
+    seeds: int = 3,
+    threads: int | None = None,
+    force: Switch = False,
+    quiet: Switch = False,
+) -> None:
+    """Embed the import graph of installed Python packages; print table and neighbors, draw pictures.
+
+    Parameters
+    ----------
+    out
+        Folder for runs and pictures.
+    seeds
+        Encoder seeds 0, 1, ...
+    threads
+        Threads of the processor.
+    force
+        Run everything again.
+    quiet
+        No progress, no notes.
+    """
+    be_quiet(quiet)
+    use_threads(threads)
+    from ssge.experiments.demo import demonstrate
+    from ssge.training.allocator import kept_memory
+
+    with kept_memory():
+        demonstrate(out, seeds, force=force, quiet=quiet, show=print_table, say=print)

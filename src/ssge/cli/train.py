@@ -1,0 +1,247 @@
+"""Commands that train: fit, estimate."""
+
+import json as jsonlib
+import logging
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from ssge.cli.options import AS_FOUND, READING, Reading, Switch, be_quiet, examples, given, use_threads, with_settings
+
+log = logging.getLogger("ssge")
+
+
+def register(app: App, config: Any) -> None:
+    """Add the commands; ``config`` is the class whose fields become flags."""
+    app.command(
+        with_settings(fit, config),
+        help_epilogue=examples(
+            "ssge fit imports --out run",
+            "ssge fit edges.csv --nodes nodes.parquet --out run",
+            "ssge fit edges.csv --features structural --out run",
+            "ssge fit cora --recipe ssge/cora --seed 1 --out run",
+            "ssge fit sbm:nodes=20000 --out run --epochs 50 --widths 128 64",
+            "ssge fit cora --recipe ssge/cora --seed 1 --out run --resume",
+            "ssge fit grown.csv --nodes nodes.csv --warm-start run --out run2",
+        ),
+    )
+    app.command(
+        with_settings(estimate, config),
+        help_epilogue=examples(
+            "ssge estimate cora --recipe ssge/cora",
+            "ssge estimate edges.csv --nodes nodes.parquet --widths 512 512",
+            "ssge estimate sbm:nodes=1000000 --epochs 50 --threads 2",
+        ),
+    )
+
+
+def fit(
+    graph: str,
+    /,
+    *,
+    out: Path,
+    method: str | None = None,
+    recipe: str | None = None,
+    warm_start: Path | None = None,
+    config_file: Annotated[Path | None, Parameter(name="--config")] = None,
+    seed: int = 0,
+    device: str = "cpu",
+    dtype: Literal["float32", "float64"] = "float32",
+    threads: int | None = None,
+    checkpoint_every: int = 10,
+    resume: Switch = False,
+    force: Switch = False,
+    quiet: Switch = False,
+    json: Switch = False,
+    reading: Annotated[Reading, READING] = AS_FOUND,
+    settings: Any = None,
+) -> None:
+    """Learn embeddings of a graph and keep the run in a folder.
+
+    The folder gets embedding.parquet (id, e000...), model.safetensors, config.toml, history.jsonl, record.json,
+    README.md and, for a graph of your own, features.json: all that is needed to embed other graphs.
+    Settings come from the defaults for the size of the graph, then the recipe, then the file, then the flags.
+
+    Parameters
+    ----------
+    graph
+        Name of a dataset (ssge ls datasets), with options as in sbm:nodes=1000,classes=5; or a file: edge table
+        (CSV, TSV, Parquet; also .gz, .zst), .npz, .mtx, .graphml, .gml, PyG .pt, folder of an OGB dataset.
+    out
+        Folder of the run; it must not hold another one.
+    method
+        Name of the method (ssge ls methods); default: that of the run to start from or of the recipe, else ssge.
+    recipe
+        Take the settings of a recipe (ssge ls recipes).
+    warm_start
+        Start with the weights, settings and feature columns of another run, as for a graph that has grown. A label
+        column is taken over if all nodes have a label.
+    config_file
+        Take settings from a TOML file, such as the config.toml of another run.
+    seed
+        Decides the initial weights and every random draw.
+    device
+        cpu, cuda, cuda:1, ..., or auto.
+    dtype
+        Precision of the training.
+    threads
+        Processor threads. Results are bit-equal only at the same number.
+    checkpoint_every
+        Epochs between checkpoints; 0 saves only on Ctrl-C.
+    resume
+        Continue an interrupted run in the same folder.
+    force
+        Replace the run in the folder.
+    quiet
+        Show no progress and no notes.
+    json
+        Print the record as JSON.
+    """
+    be_quiet(quiet)
+    use_threads(threads)
+    from ssge.errors import InputError
+    from ssge.experiments.sources import open_graph, suited_to
+    from ssge.runs.fit import fit as run
+    from ssge.runs.folder import RunFolder
+    from ssge.runs.plan import Start, choose_method, plan
+    from ssge.runs.recipes import load_recipe
+    from ssge.training.allocator import kept_memory
+
+    if warm_start and out.resolve() == warm_start.resolve():
+        raise InputError(f"--out must be another folder than --warm-start; received {out} for both.")
+    start = before = schema = None
+    if warm_start:
+        before, schema = RunFolder(warm_start).read_record(), RunFolder(warm_start).read_schema()
+        start = Start(RunFolder(warm_start).read_model(), str(warm_start))
+    name = choose_method(method, load_recipe(recipe) if recipe else None, start)
+    options = read_options(graph, reading, before, schema)
+    options = _with_label(options, before.reading.get("label")) if before else suited_to(name, graph, options)
+    data = open_graph(graph, options, schema)
+    planned = plan(
+        data.info, name, recipe=recipe, config_file=config_file, settings=given(settings), start=start, seed=seed,
+        device=device, dtype=dtype,
+    )  # fmt: skip
+    with kept_memory():
+        done = run(
+            data, planned, RunFolder(out), checkpoint_every=checkpoint_every, resume=resume, force=force, quiet=quiet,
+            **_origin(graph, options),
+        )  # fmt: skip
+    if warm_start:
+        tell_drift(RunFolder(warm_start).read_embedding(), done.embedding)
+    if json:
+        print(done.record.model_dump_json(indent=2))
+        return
+    n, d = done.embedding.vectors.shape
+    final = ", ".join(f"{k} {v:.4g}" for k, v in done.record.final.items() if k not in ("epoch", "seconds"))
+    print(f"{n:,} nodes x {d} columns in {done.record.seconds:.1f} s ({final})")
+    print(f"embedding: {RunFolder(out).embedding}")
+
+
+def estimate(
+    graph: str,
+    /,
+    *,
+    method: str | None = None,
+    recipe: str | None = None,
+    config_file: Annotated[Path | None, Parameter(name="--config")] = None,
+    dtype: Literal["float32", "float64"] = "float32",
+    threads: int | None = None,
+    quiet: Switch = False,
+    json: Switch = False,
+    reading: Annotated[Reading, READING] = AS_FOUND,
+    settings: Any = None,
+) -> None:
+    """Estimate parameters, memory and time of a training; takes some seconds.
+
+    Settings come as for fit. Memory and time are measured on small graphs of the same kind, on this machine as busy as
+    it is now, and extrapolated to the size of the graph.
+
+    Parameters
+    ----------
+    graph
+        Name of a dataset, or file, as for fit.
+    method
+        Name of the method (ssge ls methods); default: that of the recipe, else ssge.
+    recipe
+        Take the settings of a recipe (ssge ls recipes).
+    config_file
+        Take settings from a TOML file, such as the config.toml of another run.
+    dtype
+        Precision of the training.
+    threads
+        Processor threads.
+    quiet
+        Show no notes.
+    json
+        Print as JSON.
+    """
+    be_quiet(quiet)
+    use_threads(threads)
+    from ssge.experiments.sources import open_graph, suited_to
+    from ssge.runs.estimate import available_memory, describe
+    from ssge.runs.estimate import estimate as estimated
+    from ssge.runs.plan import choose_method, plan
+    from ssge.runs.recipes import load_recipe
+    from ssge.training.allocator import kept_memory
+
+    name = choose_method(method, load_recipe(recipe) if recipe else None)
+    data = open_graph(graph, suited_to(name, graph, reading.given()))
+    planned = plan(data.info, name, recipe=recipe, config_file=config_file, settings=given(settings), dtype=dtype)
+    with kept_memory():
+        found = estimated(data, planned)
+    epochs = planned.config.epochs
+    if json:
+        print(jsonlib.dumps({**found._asdict(), "epochs": epochs, "memory_available": available_memory()}))
+    else:
+        print(describe(found, epochs))
+
+
+def read_options(graph: str, reading: Reading, before: Any, schema: Any) -> dict[str, Any]:
+    """Return how to read a graph: as that of an earlier run, but for what is given now.
+
+    The earlier node table is another one, and its label may not be in this one.
+    """
+    from ssge.experiments.sources import is_dataset, made_like
+
+    given_now = reading.given()
+    if before is None or is_dataset(graph):
+        return given_now
+    inherited = made_like(schema, before.reading)
+    return {key: value for key, value in inherited.items() if key not in ("nodes", "label")} | given_now
+
+
+def tell_drift(before: Any, after: Any) -> None:
+    """Log how far the nodes that both embeddings hold have moved."""
+    from ssge.tasks.drift import drift
+
+    moved = drift(before, after)
+    if moved.nodes:
+        log.info(
+            "%s nodes are new; the %s known before have cosine %.3f to their old vectors on average, "
+            "%.3f at the lowest twentieth.",
+            f"{moved.new:,}", f"{moved.nodes:,}", moved.mean, moved.low,
+        )  # fmt: skip
+
+
+def _with_label(options: dict[str, Any], label: str | None) -> dict[str, Any]:
+    """Add the label of an earlier run to the options, where the node table has it for each node."""
+    from ssge.io.labels import has_labels
+
+    if label is None or "label" in options:
+        return options
+    text = {key: options[key] for key in ("delimiter", "header", "limit") if key in options}
+    if "nodes" in options and has_labels(options["nodes"], label, **text):
+        return options | {"label": label}
+    log.info("The label %r is left out: the node table does not have it for each node.", label)
+    return options
+
+
+def _origin(graph: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return where the graph came from as the record keeps it, with whole paths: it may be read from elsewhere."""
+    from ssge.experiments.sources import is_dataset
+
+    if is_dataset(graph):
+        return {"dataset": graph}
+    nodes = {"nodes": str(Path(options["nodes"]).resolve())} if "nodes" in options else {}
+    return {"dataset": str(Path(graph).resolve()), "reading": options | nodes}

@@ -1,0 +1,265 @@
+"""What a training takes, before it starts: parameters, memory and time, measured on small graphs of the same kind."""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+import time
+import weakref
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from ssge.errors import InputError
+from ssge.graph import Graph
+from ssge.methods import Method
+from ssge.ops.random import Key
+from ssge.runs.plan import Plan
+from ssge.training.batches import batches
+from ssge.training.trainer import step
+
+LIBRARIES = 10 << 20
+"""Bytes that the libraries take during a training, whatever its size."""
+SPARE = 1.45
+"""Resident bytes over bytes of live tensors, measured: gaps between blocks, and buffers of dense products."""
+GENEROUS = 32
+"""Numbers per node and unit of width that no method exceeds; a training that fits with these is not measured."""
+_EPOCHS = 4
+_TRIAL_SECONDS = 0.3
+"""Trials grow until an epoch takes so long."""
+_SUPERLINEAR = 1.6
+"""Growth of the slope from one doubling to the next from which on a figure counts as quadratic, where it would be 2."""
+
+
+class Estimate(NamedTuple):
+    """What a training takes.
+
+    Attributes
+    ----------
+    parameters
+        Number of trained parameters.
+    memory
+        Peak of the training in bytes, beside the graph and the loaded libraries.
+    seconds
+        Of all epochs.
+    """
+
+    parameters: int
+    memory: int
+    seconds: float
+
+
+class _Trial(NamedTuple):
+    """Peak bytes, seconds of an epoch, and the additional seconds of the first."""
+
+    nodes: int
+    memory: float
+    epoch: float
+    start: float
+
+
+def estimate(graph: Graph, plan: Plan) -> Estimate:
+    """Estimate a training; takes some seconds.
+
+    Trials train random graphs with the same settings, the same mean degree and features of the same density. Their
+    size doubles until an epoch takes a third of a second. Memory and time then continue to the size of the graph
+    along a line, or a parabola where the slope doubles with the size. A small graph, and one that is trained in
+    batches of nodes, is measured itself.
+    """
+    trials = _trials(graph, plan)
+    n, epochs = graph.num_nodes, plan.config.epochs
+    parameters = sum(p.numel() for p in plan.build(graph).parameters() if p.requires_grad)
+    memory = SPARE * _continued(trials, [t.memory for t in trials], n) + LIBRARIES
+    seconds = epochs * _continued(trials, [t.epoch for t in trials], n)
+    start = trials[-1].start * max(1, n / trials[-1].nodes) if epochs else 0.0
+    return Estimate(parameters, round(memory), seconds + start)
+
+
+def check_memory(graph: Graph, plan: Plan, available: int | None = None) -> None:
+    """Refuse a training for which the memory of this machine does not suffice.
+
+    What surely fits is not measured. ``available`` are the free bytes; default: what the system says.
+    """
+    free = available_memory() if available is None else available
+    itemsize = np.dtype(plan.dtype).itemsize
+    declared = plan.method.dense_memory(plan.config, graph.info, itemsize)
+    if declared <= free and _generous(graph, plan, itemsize) + declared <= free:
+        return
+    needed = declared if declared > free else estimate(graph, plan).memory
+    if needed > free:
+        raise InputError(
+            f"Training needs about {_gigabytes(needed)} beside the graph, and {_gigabytes(free)} of memory are free: "
+            f"choose {_smaller(plan.config)}" + (", or dtype float32." if plan.dtype == "float64" else ".")
+        )
+
+
+def available_memory() -> int:
+    """Return the bytes that this process may still take, by the account of the system and of its control group."""
+    import psutil
+
+    found = [psutil.virtual_memory().available]
+    limit, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
+    if limit.exists() and used.exists() and limit.read_text().strip().isdecimal():
+        found.append(int(limit.read_text()) - int(used.read_text()))
+    return int(min(found))
+
+
+def describe(found: Estimate, epochs: int) -> str:
+    """Return an estimate in words."""
+    threads = torch.get_num_threads()
+    return (
+        f"{found.parameters:,} parameters; about {_gigabytes(found.memory)} of memory beside the graph "
+        f"({_gigabytes(available_memory())} free); about {found.seconds:.1f} s for {epochs} epochs on "
+        f"{threads} thread{'' if threads == 1 else 's'} of {os.cpu_count()}."
+    )
+
+
+def _generous(graph: Graph, plan: Plan, itemsize: int) -> int:
+    """Return bytes that a training surely does not exceed."""
+    n, m, p, _ = graph.info
+    config: Any = plan.config
+    widths = getattr(config, "widths", None) or (getattr(config, "width", 64),)
+    dense = 0 if hasattr(graph.features, "nnz") else 4 * p
+    heads = getattr(config, "heads", 1)
+    walks = getattr(config, "batch", 0) * getattr(config, "walk_length", 0) * 40
+    rows = n * (GENEROUS * (sum(widths) * heads + max(widths)) + dense)
+    return itemsize * (rows + 64 * (m + n) * heads + 4 * sum(widths) * p + walks * max(widths))
+
+
+def _smaller(config: Any) -> str:
+    """Name the settings that decide the memory of a training."""
+    if widths := getattr(config, "widths", ()):
+        smaller = f"smaller widths (now {' '.join(map(str, widths))})"
+        if not hasattr(config, "batch_nodes"):
+            return smaller
+        now = "" if config.batch_nodes is None else f"; now {config.batch_nodes:,}"
+        batch = "batches of nodes" if config.batch_nodes is None else "smaller batches"
+        return f"{batch} (batch_nodes{now}) or {smaller}"
+    if hasattr(config, "batch"):
+        return f"a smaller batch (now {config.batch}) or width (now {config.width})"
+    return "a smaller graph"
+
+
+def _trials(graph: Graph, plan: Plan) -> list[_Trial]:
+    """Return trials at doubling sizes, or one on the graph itself."""
+    if getattr(plan.config, "batch_nodes", None) is not None:
+        return [_trial(graph, plan)]
+    widths = getattr(plan.config, "widths", None) or (64,)
+    size, trials = max(512, 4 * widths[-1]), list[_Trial]()  # with fewer nodes than columns losses are degenerate
+    while 2 * size < graph.num_nodes:
+        trials.append(_trial(_sample(graph, size), plan))
+        if trials[-1].epoch > _TRIAL_SECONDS and len(trials) > 2:
+            return trials
+        size *= 2
+    return [_trial(graph, plan)]
+
+
+def _trial(graph: Graph, plan: Plan) -> _Trial:
+    """Take the first steps of a training, once for its memory and once for its time."""
+    short = replace(plan, config=plan.config.model_copy(update={"epochs": _EPOCHS}), start=None)
+    seen = graph if plan.method.supervised else graph.without_labels()
+    with _PeakMemory() as memory:
+        method = short.build(graph)
+        prepared = method.prepare(seen)
+        _steps(method, prepared, limit=1)
+        with torch.no_grad():
+            method.eval()
+            method.encode(prepared)
+    method = short.build(graph)
+    began = time.perf_counter()
+    prepared = method.prepare(seen)
+    ends = [time.perf_counter(), *_steps(method, prepared)]
+    steps = [after - before for before, after in pairwise(ends)]
+    epoch = _steps_per_epoch(graph, short) * statistics.median(steps[1:] or steps)
+    return _Trial(graph.num_nodes, memory.peak, epoch, ends[0] - began + max(steps[0] - epoch, 0.0))
+
+
+def _steps(method: Method, prepared: Any, limit: int | None = None) -> list[float]:
+    """Take some steps, and return when each ended."""
+    optimizer, ends = method.optimizer(), list[float]()
+    method.train()
+    began = time.perf_counter()
+    for epoch in range(1, _EPOCHS + 1):
+        steps = batches(method, prepared, Key(0).fold_in("train", epoch))
+        for batch, key in islice(steps, limit):
+            step(method, batch, optimizer, key)
+            ends.append(time.perf_counter())
+            if limit is not None or (len(ends) >= _EPOCHS and ends[-1] - began > _TRIAL_SECONDS):
+                return ends
+    return ends
+
+
+def _steps_per_epoch(graph: Graph, plan: Plan) -> int:
+    """Return how many steps an epoch has: of walks, of batches of nodes, or one."""
+    size = getattr(plan.config, "batch_nodes", None) or getattr(plan.config, "batch", None)
+    return 1 if size is None else math.ceil(graph.num_nodes / size)
+
+
+def _continued(trials: Sequence[_Trial], values: Sequence[float], n: int) -> float:
+    """Continue a figure to n nodes from the last three trials: a line, or a parabola where the slope doubles."""
+    if len(trials) < 3 or n <= trials[-1].nodes:
+        return values[-1]
+    sizes, last = [t.nodes for t in trials[-3:]], list(values[-3:])
+    slopes = [(b - a) / (m - k) for (a, b), (k, m) in zip(pairwise(last), pairwise(sizes), strict=True)]
+    slope = max(slopes[1], 0.1 * last[2] / sizes[2])  # noise must not make the line fall
+    curvature = (slopes[1] - slopes[0]) / (sizes[2] - sizes[0]) if slopes[1] > _SUPERLINEAR * max(slopes[0], 0) else 0.0
+    return float(last[2] + (slope + curvature * (n - sizes[1])) * (n - sizes[2]))
+
+
+class _PeakMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the bytes of all tensors that are alive at once, of those made inside."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.now = self.peak = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, Tensor) and tensor.layout is torch.strided:
+                self._count(tensor.untyped_storage())
+        return result
+
+    def _count(self, storage: Any) -> None:
+        if getattr(storage, "_counted", False):
+            return
+        storage._counted = True
+        size = storage.nbytes()
+        self.now += size
+        self.peak = max(self.peak, self.now)
+        weakref.finalize(storage, self._free, size)
+
+    def _free(self, size: int) -> None:
+        self.now -= size
+
+
+def _sample(graph: Graph, nodes: int) -> Graph:
+    """Return a random graph of some size, with the mean degree and the density of features of a graph."""
+    rng = np.random.default_rng(0)
+    edges = rng.integers(nodes, size=(2, round(graph.num_edges / graph.num_nodes * nodes)))
+    edges = edges[:, np.lexsort(edges)]
+    features = graph.features[np.sort(rng.choice(graph.num_nodes, nodes, replace=False))]
+    weights = None if graph.weights is None else np.ones(edges.shape[1], dtype=graph.weights.dtype)
+    labels = None if graph.labels is None else np.arange(nodes) % graph.num_classes
+    return replace(
+        graph.without_labels(),
+        labels=labels,
+        features=features,
+        edges=edges,
+        weights=weights,
+        node_ids=np.arange(nodes),
+        schema=None,
+    )
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"

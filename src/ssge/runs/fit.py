@@ -1,0 +1,156 @@
+"""Fit: carry out a plan on a graph, and keep the run in a folder if there is one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from ssge.datasets import Facts, facts_of
+from ssge.datasets.splits import SplitKind, split_of
+from ssge.errors import InputError, InterruptedRun
+from ssge.evaluation import geometry
+from ssge.graph import Graph
+from ssge.io.embeddings import Embedding
+from ssge.methods import Method
+from ssge.ops.random import Key
+from ssge.records import RunRecord, peak_memory_mb
+from ssge.runs.estimate import check_memory
+from ssge.runs.folder import RunFolder
+from ssge.runs.plan import Plan
+from ssge.schema import FeatureSchema
+from ssge.training.best import Best
+from ssge.training.checkpoint import Checkpoint, describe_run
+from ssge.training.interrupt import Interrupt
+from ssge.training.progress import ProgressBar
+from ssge.training.trainer import Epoch, Observer, train
+
+
+class Run(NamedTuple):
+    """A finished run in memory; `RunFolder.write` keeps it."""
+
+    record: RunRecord
+    history: list[Epoch]
+    embedding: Embedding
+    method: Method
+    schema: FeatureSchema | None
+
+
+def fit(
+    graph: Graph,
+    plan: Plan,
+    folder: RunFolder | None = None,
+    *,
+    dataset: str | None = None,
+    reading: dict[str, Any] | None = None,
+    splits: SplitKind = "paper",
+    checkpoint_every: int = 10,
+    resume: bool = False,
+    force: bool = False,
+    quiet: bool = True,
+    observers: Iterable[Observer] = (),
+) -> Run:
+    """Train and embed a graph as planned.
+
+    Parameters
+    ----------
+    graph
+        Its labels reach the training of supervised methods alone.
+    plan
+        Method, settings, seed, device.
+    folder
+        Where to keep the run: settings and history from the start, checkpoints on the way, everything else at the end.
+    dataset, reading
+        What `ssge.experiments.sources.open_graph` takes to give this graph again, for the record.
+    splits
+        Kind of splits on whose training nodes a supervised method learns.
+    checkpoint_every, resume, force
+        Of the folder: epochs between checkpoints, go on with an unfinished run, replace a run.
+    quiet
+        Show no progress.
+    observers
+        Called after each epoch.
+    """
+    if graph.num_nodes < 2:
+        raise InputError(f"{graph.name} must have at least 2 nodes to learn from; received {graph.num_nodes}.")
+    if plan.device.type == "cpu":
+        check_memory(graph, plan)
+    settings = json.loads(plan.config.model_dump_json())
+    seen, best = _visible(graph, plan, splits, facts_of(dataset) if dataset else None)
+    method = plan.build(graph)
+    checkpoint = None
+    if folder is not None:
+        folder.claim(force, resume)
+        if not folder.checkpoint.exists():  # else the checkpoint checks that the settings there are these
+            folder.write_config(settings)
+        checkpoint = Checkpoint(
+            folder.checkpoint, describe_run(method, seen, plan.seed, best), checkpoint_every, resume
+        )
+    with ExitStack() as stack:
+        watching: list[Observer] = [*observers, stack.enter_context(Interrupt())]
+        if folder is not None:
+            watching.insert(0, stack.enter_context(folder.open_history()))
+        if not quiet:
+            title = f"{method.title} on {graph.name}, seed {plan.seed}"
+            watching.append(stack.enter_context(ProgressBar(plan.config.epochs, title)))
+        prepared = method.prepare(seen)
+        trained = train(method, prepared, Key(plan.seed), best=best, observers=watching, checkpoint=checkpoint)
+    if trained.embedding is None:
+        kept = "" if folder is None else f" The state is kept in {folder.path}: continue with --resume."
+        raise InterruptedRun(f"Stopped after epoch {len(trained.history)} of {plan.config.epochs}.{kept}")
+    embedding = Embedding(graph.node_ids, trained.embedding.cpu().numpy())
+    record = RunRecord.now(
+        method.name,
+        dataset=dataset or graph.name,
+        name=graph.name,
+        seed=plan.seed,
+        config=settings,
+        recipe=plan.recipe,
+        reading=reading or {},
+        warm_start=plan.start.name if plan.start else None,
+        splits=splits if method.supervised else None,
+        graph=graph.info._asdict(),
+        columns=embedding.vectors.shape[1],
+        statistics=_statistics(graph),
+        feature_names=list(graph.schema.names) if graph.schema else [],
+        parameters=sum(p.numel() for p in method.parameters() if p.requires_grad),
+        scale=float(method.scale),
+        seconds=trained.seconds,
+        peak_memory_mb=peak_memory_mb(),
+        final=trained.kept,
+        diagnostics=geometry(embedding.vectors),
+        device=str(plan.device),
+        dtype=plan.dtype,
+        threads=torch.get_num_threads(),
+    )
+    run = Run(record, trained.history, embedding, method, graph.schema)
+    if folder is not None:
+        folder.write(run)
+    return run
+
+
+def _visible(graph: Graph, plan: Plan, splits: SplitKind, facts: Facts | None) -> tuple[Graph, Best | None]:
+    """Return the graph as training may see it, and what chooses the best epoch on validation nodes, if asked for."""
+    if not plan.method.supervised:
+        return graph.without_labels(), None
+    split = split_of(graph, splits, plan.seed, facts)
+    keep: Any = getattr(plan.config, "keep", "last")
+    if keep == "last":
+        return graph.with_labels_of(split.train), None
+    labels = graph.with_labels_of(split.valid).labels
+    assert labels is not None
+    return graph.with_labels_of(split.train), Best(labels, keep)
+
+
+def _statistics(graph: Graph) -> dict[str, float]:
+    degree = np.bincount(graph.edges[1], minlength=graph.num_nodes)
+    return {
+        "mean_degree": float(degree.mean()),
+        "max_degree": float(degree.max()),
+        "isolated_nodes": float((degree == 0).sum()),
+        "weighted": float(graph.weights is not None),
+    }

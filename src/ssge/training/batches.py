@@ -1,0 +1,46 @@
+"""Batches: what the steps of an epoch take, the same for every method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from ssge.methods import Method
+from ssge.ops.random import Key
+from ssge.views import View
+
+
+def batches(method: Method, prepared: Any, key: Key) -> Iterator[tuple[Any, Key]]:
+    """Yield the batch and the key of each step of an epoch.
+
+    - A prepared graph with batches of its own, such as random walks, is asked for them.
+    - With ``batch_nodes`` in the configuration, each node is a seed once, in random order; a step takes the k-hop
+      subgraph of its seeds, so that their representations are those in the whole graph. Memory and time of a step
+      follow the size of that subgraph.
+    - Otherwise there is one step, on the whole graph.
+
+    Parameters
+    ----------
+    method
+        Its encoder says from how many hops a node aggregates.
+    prepared
+        What ``method.prepare`` returned.
+    key
+        Of the epoch.
+    """
+    for step, batch in enumerate(_batches(method, prepared, key)):
+        yield batch, key.at_step(step)
+
+
+def _batches(method: Method, prepared: Any, key: Key) -> Iterator[Any]:
+    if not isinstance(prepared, View):
+        yield from prepared.batches(key)
+        return
+    size = getattr(method.config, "batch_nodes", None)
+    if size is None or size >= prepared.num_nodes:
+        yield prepared
+        return
+    order = key.fold_in("order").permutation(prepared.num_nodes, prepared.features.device)
+    for seeds in order.tensor_split(math.ceil(prepared.num_nodes / size)):
+        yield prepared.k_hop_subgraph(seeds.sort().values, int(method.encoder.hops))  # type: ignore[arg-type]
