@@ -42,6 +42,7 @@ def register(app: App, config: Any) -> None:
             Print the scores as JSON.
         """
         use_threads(threads)
+        from ssge.datasets import facts_of
         from ssge.experiments.card import write_card
         from ssge.experiments.compare import score
         from ssge.experiments.folder import RunFolder
@@ -54,7 +55,7 @@ def register(app: App, config: Any) -> None:
         record = folder.read_record()
         schema = folder.read_schema()
         graph = open_graph(record.dataset, made_like(schema, record.reading), schema)
-        record = score(folder, graph, chosen, force)
+        record = score(folder, graph, chosen, force, facts_of(record.dataset))
         write_card(folder, record, graph, folder.read_embedding())
         scores = record.scores[chosen.name]
         if json:

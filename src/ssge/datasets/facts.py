@@ -42,7 +42,8 @@ class Facts:
     Sizes are what the loader gives: edges are directed, after symmetrizing, without self-loops. They are None
     where they depend on options or on installed versions. ``split`` says what the dataset is evaluated on:
     its ``public`` split, the 20 splits of WikiCS, the split by year of OGB, or ``random`` ones, which
-    `random_splits` makes.
+    `random_splits` makes. ``probe_weight_decay`` and ``public_in_released_code`` say what the released code of SSGE
+    does on the dataset: the weight decay of its probe, and whether it takes the public split.
     """
 
     name: str
@@ -61,6 +62,8 @@ class Facts:
     class_names: tuple[str, ...] = ()
     files: tuple[File, ...] = ()
     note: str = ""
+    probe_weight_decay: float = 1e-4
+    public_in_released_code: bool = False
 
 
 DATASETS: Registry[Facts] = Registry("dataset")
@@ -134,6 +137,7 @@ _TABLE = (
             graph="58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d",
             test_index="297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875",
         ),
+        public_in_released_code=True,
     ),
     Facts(
         name="citeseer",
@@ -171,6 +175,7 @@ _TABLE = (
         ),
         note="15 nodes have neither features nor label in the source; as everywhere, they get zeros and "
         "class 0, and are in no split.",
+        probe_weight_decay=1e-2,
     ),
     Facts(
         name="pubmed",
@@ -199,6 +204,7 @@ _TABLE = (
             graph="5b89f0036ca22909471f1e6558eb42fa06e0c730a577bde5b058b40638f81dc9",
             test_index="b101d421688bbaecbd82e8a18f1e282378d6830f3a37666f28ebc47f844341b5",
         ),
+        probe_weight_decay=0.0,
     ),
     Facts(
         name="computer",
@@ -282,6 +288,7 @@ _TABLE = (
         note="The source publishes no checksum and no file was at hand to take it from, so the file is "
         "checked by its length and contents only. The number of edges is left open: DGL counts 431,726, with "
         "self-loops.",
+        public_in_released_code=True,
     ),
     Facts(
         name="arxiv",
@@ -360,3 +367,11 @@ _TABLE = (
 
 for _facts in _TABLE:
     DATASETS.add(_facts.name, _facts)
+
+
+def facts_of(source: str) -> Facts | None:
+    """Return the facts of the dataset that ``source`` names, with or without options; None if it names none."""
+    name = source.partition(":")[0].strip()
+    if name not in DATASETS:
+        return None
+    return DATASETS[name]

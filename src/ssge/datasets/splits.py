@@ -1,14 +1,55 @@
-"""Random splits that anyone can make again from (seed, number of the split, number of nodes)."""
+"""Splits: the public ones of a graph, or random ones that (seed, number of the split, number of nodes) determine."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ssge.datasets.facts import Facts
 from ssge.errors import InputError
-from ssge.graph import Split
+from ssge.graph import Graph, Split
+
+SplitKind: TypeAlias = Literal["paper", "random", "released-code"]
+
+
+def splits_of(
+    graph: Graph, kind: SplitKind, repeats: int = 1, facts: Facts | None = None
+) -> tuple[Sequence[Split], str]:
+    """Return the splits on which a graph is scored, and their title.
+
+    Parameters
+    ----------
+    graph
+        Holds labels and public splits.
+    kind
+        ``paper``: the public splits if there are any, else ten random ones of 1:1:8. ``random``: those ten in any
+        case. ``released-code``: the public ones if the facts say that the released code takes them, else ten random
+        ones of train 10 %, validation 80 %, test 10 %.
+    repeats
+        How often a single public split is listed.
+    facts
+        Of the dataset; None: the released code does not take the public split.
+    """
+    public = graph.splits
+    if kind == "released-code":
+        if public and facts is not None and facts.public_in_released_code:
+            return (public if len(public) > 1 else public * repeats), "public"
+        return _usable(released_code_splits(graph.num_nodes, 200), graph), "10 random, 10 % / 80 % / 10 %"
+    if public and kind == "paper":
+        return (public, f"{len(public)} public") if len(public) > 1 else (public * repeats, "public")
+    return _usable(random_splits(graph.num_nodes, 200), graph), "10 random, 10 % / 10 % / 80 %"
+
+
+def split_of(graph: Graph, kind: SplitKind, seed: int, facts: Facts | None = None) -> Split:
+    """Return the split on which a supervised method is trained: split ``seed`` modulo the number of splits."""
+    if graph.labels is None:
+        raise InputError(f"{graph.name} has no labels, and a supervised method needs some.")
+    splits, _ = splits_of(graph, kind, facts=facts)
+    return splits[seed % len(splits)]
 
 
 def random_splits(
@@ -72,3 +113,12 @@ def _cut(num_nodes: int, count: int, sizes: tuple[int, int, int], seed: int) -> 
         parts = np.split(order[: ends[2]], ends[:2])
         splits.append(Split(*(np.sort(part) for part in parts)))
     return tuple(splits)
+
+
+def _usable(splits: Sequence[Split], graph: Graph) -> Sequence[Split]:
+    """Return the first ten splits with at least two classes to train on; only tiny graphs have others."""
+    assert graph.labels is not None
+    found = [split for split in splits if np.unique(graph.labels[split.train]).size > 1][:10]
+    if len(found) < 10:
+        raise InputError(f"{graph.name} has too few nodes or classes for random splits of 1:1:8.")
+    return found

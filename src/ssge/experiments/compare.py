@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
+from ssge.datasets import Facts, facts_of
 from ssge.errors import InputError
 from ssge.experiments.folder import RunFolder
 from ssge.experiments.protocols import Protocol, evaluate, evaluate_classifier
@@ -93,39 +94,49 @@ def compare(
     for seed in range(seeds if referenced else 0):
         untrained = partial(untrained_encoder, graph, recipe.method, config, seed)
         records.append(kept.reference("untrained encoder", seed, untrained, method.supervised))
-    scored = (score(folder, graph, protocol) for folder in folders)
+    scored = (score(folder, graph, protocol, facts=facts_of(recipe.dataset)) for folder in folders)
     records += [record.model_copy(update={"method": method.title}) for record in scored]
     summary = Summary(recipe=recipe, protocol=protocol, records=records)
     summary.write(out / "summary.json")
     return summary
 
 
-def score(folder: RunFolder, graph: Graph, protocol: Protocol, force: bool = False) -> RunRecord:
-    """Score the embedding of a run and keep the scores in its record; what is scored already is not scored again."""
+def score(
+    folder: RunFolder, graph: Graph, protocol: Protocol, force: bool = False, facts: Facts | None = None
+) -> RunRecord:
+    """Score the embedding of a run and keep the scores in its record; what is scored already is not scored again.
+
+    ``facts`` are those of the dataset, None for any other graph.
+    """
     record = folder.read_record()
     embedding = folder.read_embedding()
     if not np.array_equal(embedding.node_ids, graph.node_ids):
         raise InputError(f"The embedding in {folder.path} is not of {graph.name}: its node ids are others.")
     if force or protocol.name not in record.scores:
         log.info("scoring %s by protocol %s", folder.path, protocol.name)
-        record.scores[protocol.name] = _judged(embedding.vectors, graph, protocol, record)
+        record.scores[protocol.name] = _judged(embedding.vectors, graph, protocol, record, facts)
         record.write(folder.record)
     return record
 
 
 def _judged(
-    vectors: NDArray[np.floating[Any]], graph: Graph, protocol: Protocol, record: RunRecord, probed: bool = True
+    vectors: NDArray[np.floating[Any]],
+    graph: Graph,
+    protocol: Protocol,
+    record: RunRecord,
+    facts: Facts | None,
+    probed: bool = True,
 ) -> Scores:
     """Score an embedding by probes, or what a supervised method made by its own class scores."""
     if record.splits is None:
         known = [scores for name, scores in record.scores.items() if name != protocol.name]
-        return evaluate(vectors, graph, protocol, record.scale, probed, known)
+        return evaluate(vectors, graph, protocol, record.scale, probed, known, facts)
     if record.splits != protocol.splits:
         raise InputError(
             f"The run was trained on the training nodes of splits {record.splits!r}, so protocol {protocol.name!r} "
             f"with its splits {protocol.splits!r} cannot score it."
         )
-    return evaluate_classifier(vectors, graph, protocol, record.seed)
+    return evaluate_classifier(vectors, graph, protocol, record.seed, facts)
 
 
 class _Kept:
@@ -162,7 +173,8 @@ class _Kept:
             )
         if self.protocol.name not in record.scores:
             log.info("scoring %s, seed %d, by protocol %s", name, seed, self.protocol.name)
-            record.scores[self.protocol.name] = _judged(embedding(), self.graph, self.protocol, record, probed)
+            facts = facts_of(self.dataset)
+            record.scores[self.protocol.name] = _judged(embedding(), self.graph, self.protocol, record, facts, probed)
             path.parent.mkdir(parents=True, exist_ok=True)
             record.write(path)
         return record

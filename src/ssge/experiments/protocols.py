@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from ssge.datasets import random_splits, released_code_splits
+from ssge.datasets import Facts, SplitKind, split_of, splits_of
 from ssge.errors import InputError
 from ssge.evaluation import AdamProbe, LbfgsProbe, cluster, geometry, linear_probes
-from ssge.graph import Graph, Split
+from ssge.graph import Graph
 from ssge.records import Scores
-from ssge.registry import Registry, plain
-
-SplitKind: TypeAlias = Literal["paper", "random", "released-code"]
+from ssge.registry import Registry
 
 
 class Protocol(BaseModel):
@@ -25,10 +23,8 @@ class Protocol(BaseModel):
     Attributes
     ----------
     splits
-        ``paper``: the public splits where there are any, else ten random ones of 1:1:8. ``random``: those ten on every
-        graph, which some papers have on the citation graphs too, with more labels than the public ones.
-        ``released-code``: public for Cora and WikiCS, else ten random ones of train 10 %, validation 80 %, test 10 %,
-        which is what it really does.
+        As in `ssge.datasets.splits_of`. Some papers have ``random`` splits on the citation graphs too, with more
+        labels than the public ones. ``released-code`` is what the released code does, not what the paper says.
     probe
         ``lbfgs`` or ``adam``.
     repeats
@@ -83,10 +79,6 @@ for _protocol in (
 ):
     PROTOCOLS.add(_protocol.name, _protocol)
 
-# The released code tunes the probe's weight decay for each dataset; the paper does not say so.
-_RELEASED_WEIGHT_DECAY = {"cora": 1e-4, "citeseer": 1e-2, "pubmed": 0.0}
-_RELEASED_PUBLIC = {"cora", "wikics"}
-
 
 def evaluate(
     embedding: NDArray[np.floating[Any]],
@@ -95,6 +87,7 @@ def evaluate(
     scale: float = 1.0,
     probed: bool = True,
     known: Iterable[Scores] = (),
+    facts: Facts | None = None,
 ) -> Scores:
     """Score an embedding against the labels of a graph.
 
@@ -113,15 +106,18 @@ def evaluate(
         Whether classifiers are trained; if not, there are no accuracies, and the clusters alone are scored.
     known
         Scores of the same embedding under other protocols: clusters that they have are not computed again.
+    facts
+        Of the dataset: the released code tunes the weight decay of its probe per dataset, which the paper does not
+        say, and picks the splits. None for any other graph: weight decay 1e-4, random splits.
     """
     if graph.labels is None:
         raise InputError(f"{graph.name} has no labels, so nothing can be scored against them.")
-    splits, named = _splits(graph, protocol.splits, protocol.repeats)
+    splits, named = splits_of(graph, protocol.splits, protocol.repeats, facts)
     seeds = range(len(splits))
     probe: LbfgsProbe | AdamProbe
     vectors = embedding
     if protocol.probe == "adam":
-        probe = AdamProbe(weight_decay=_RELEASED_WEIGHT_DECAY.get(plain(graph.name), 1e-4))
+        probe = AdamProbe() if facts is None else AdamProbe(weight_decay=facts.probe_weight_decay)
         vectors = embedding / np.float32(scale)
     else:
         probe = LbfgsProbe()
@@ -143,50 +139,24 @@ def evaluate(
     )
 
 
-def evaluate_classifier(class_scores: NDArray[np.floating[Any]], graph: Graph, protocol: Protocol, seed: int) -> Scores:
+def evaluate_classifier(
+    class_scores: NDArray[np.floating[Any]], graph: Graph, protocol: Protocol, seed: int, facts: Facts | None = None
+) -> Scores:
     """Score a supervised method by its own class scores (n x k), on the split that it was trained on: `split_of`.
 
     Clusters are of the test nodes too, because it has seen the classes of others.
     """
-    split = split_of(graph, protocol.splits, seed)
+    split = split_of(graph, protocol.splits, seed, facts)
     assert graph.labels is not None
     right = class_scores.argmax(1) == graph.labels
     groups = cluster(class_scores[split.test], graph.labels[split.test], seeds=range(protocol.cluster_seeds))
     return Scores(
         protocol=protocol.name,
         probe={},
-        splits=_splits(graph, protocol.splits, 1)[1],
+        splits=splits_of(graph, protocol.splits, facts=facts)[1],
         accuracies=[float(right[split.test].mean())],
         valid_accuracies=[float(right[split.valid].mean())],
         nmi=list(groups.nmi_per_seed),
         ari=list(groups.ari_per_seed),
         geometry=geometry(class_scores),
     )
-
-
-def split_of(graph: Graph, kind: SplitKind, seed: int) -> Split:
-    """Return the split on which a supervised method is trained: seed 0 takes the first, and so on, in a circle."""
-    if graph.labels is None:
-        raise InputError(f"{graph.name} has no labels, and a supervised method needs some.")
-    splits, _ = _splits(graph, kind, 1)
-    return splits[seed % len(splits)]
-
-
-def _splits(graph: Graph, kind: SplitKind, repeats: int) -> tuple[Sequence[Split], str]:
-    public = graph.splits
-    if kind == "released-code":
-        if public and plain(graph.name) in _RELEASED_PUBLIC:
-            return (public if len(public) > 1 else public * repeats), "public"
-        return _usable(released_code_splits(graph.num_nodes, 200), graph), "10 random, 10 % / 80 % / 10 %"
-    if public and kind == "paper":
-        return (public, f"{len(public)} public") if len(public) > 1 else (public * repeats, "public")
-    return _usable(random_splits(graph.num_nodes, 200), graph), "10 random, 10 % / 10 % / 80 %"
-
-
-def _usable(splits: Sequence[Split], graph: Graph) -> Sequence[Split]:
-    """Return the first ten splits with at least two classes to train on; only tiny graphs have others."""
-    assert graph.labels is not None
-    found = [split for split in splits if np.unique(graph.labels[split.train]).size > 1][:10]
-    if len(found) < 10:
-        raise InputError(f"{graph.name} has too few nodes or classes for random splits of 1:1:8.")
-    return found

@@ -12,11 +12,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import torch
 from pydantic import ValidationError
 
+from ssge.datasets import SplitKind, facts_of, split_of
 from ssge.errors import InputError, InterruptedRun, UnknownNameError
 from ssge.experiments.card import write_card
 from ssge.experiments.estimate import check_memory
 from ssge.experiments.folder import RunFolder
-from ssge.experiments.protocols import SplitKind, split_of
 from ssge.experiments.recipes import read_toml, write_toml
 from ssge.files import atomic
 from ssge.graph import Graph
@@ -95,7 +95,7 @@ def fit(
     ``dataset`` and ``reading`` are what `ssge.experiments.sources.open_graph` takes to give this graph again, kept in
     the record for later scoring. ``start`` is the folder of a run whose weights training begins with. ``splits`` says
     on whose training nodes a supervised method learns, and on whose validation nodes its best epoch is chosen where
-    that one is kept: `ssge.experiments.protocols.split_of`.
+    that one is kept: `ssge.datasets.split_of`.
     The folder gets ``config.toml`` and ``history.jsonl`` at once, checkpoints on the way, and ``embedding.parquet``,
     ``model.safetensors``, ``README.md``, for a user's tables ``features.json``, and last ``record.json`` at the end.
     """
@@ -110,7 +110,7 @@ def fit(
         raise InputError(
             f"{METHODS[method].title} cannot start from another run, which has seen labels that may be tested here."
         )
-    split = split_of(graph, splits, seed) if supervised else None
+    split = split_of(graph, splits, seed, facts_of(dataset or "")) if supervised else None
     built = build(method, config.model_dump(), METHODS[method].sizes(graph), seed, getattr(torch, dtype), place)
     if start is not None:
         built.begin_with(RunFolder(start).read_model())
