@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from ssge.datasets import load
+from ssge.datasets import facts_of, load
 from ssge.evaluation import kmeans_labels, mean_std
 from ssge.experiments.protocols import PROTOCOLS, evaluate
 from ssge.experiments.recipes import load_recipe
@@ -80,14 +80,14 @@ def row(graph: Graph, changes: dict[str, Any]) -> list[list[float]]:
     for seed in SEEDS:
         run = fit(graph, recipe.method, config, seed=seed, quiet=True)
         vectors = run.embedding.vectors
-        accuracies = evaluate(vectors, graph, protocol, run.record.scale).valid_accuracies
+        scores = evaluate(vectors, graph, protocol, run.record.scale, facts=facts_of(recipe.dataset))
         clusters = [kmeans_labels(vectors, graph.num_classes, start) for start in range(3)]
         agreements = [
             np.mean([score(graph.labels[nodes], found[nodes]) for found in clusters])
             for nodes in (graph.splits[0].valid, slice(None))
             for score in (normalized_mutual_info_score, adjusted_rand_score)
         ]
-        columns.append([100 * float(value) for value in (np.mean(accuracies), *agreements)])
+        columns.append([100 * float(value) for value in (np.mean(scores.valid_accuracies), *agreements)])
     return columns
 
 

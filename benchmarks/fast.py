@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ssge.datasets import load
+from ssge.datasets import facts_of, load
 from ssge.evaluation import mean_std
 from ssge.experiments.compare import score
 from ssge.experiments.folder import RunFolder
@@ -44,7 +44,7 @@ def measure(dataset: str, seeds: int) -> dict[str, Any]:
         config = resolve_config("ssge", recipe.config)
         if not folder.record.exists() or resolve_config("ssge", folder.read_record().config) != config:
             fit(graph, "ssge", config, out=folder.path, seed=seed, quiet=True, recipe=recipe.name, force=True)
-        record = score(folder, graph, protocol)
+        record = score(folder, graph, protocol, facts=facts_of(recipe.dataset))
         scores = record.scores[protocol.name]
         found[kind]["accuracy"].append(100 * mean_std(scores.accuracies).mean)
         found[kind]["nmi"].append(100 * mean_std(scores.nmi).mean)

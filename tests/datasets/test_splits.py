@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from ssge.datasets import random_splits, released_code_splits
+from graphs import random_graph
+from ssge.datasets import DATASETS, SplitKind, facts_of, random_splits, released_code_splits, splits_of
 from ssge.errors import InputError
+from ssge.graph import Split
+
+PUBLIC = Split(np.arange(0, 30), np.arange(30, 60), np.arange(60, 160))
 
 
 def test_every_node_is_in_one_part() -> None:
@@ -64,3 +70,40 @@ def test_what_cannot_be_split() -> None:
         random_splits(100, count=0)
     with pytest.raises(InputError, match="seed"):
         random_splits(100, seed=-1)
+
+
+@pytest.mark.parametrize(
+    ("facts", "public", "kind", "sizes"),
+    [
+        ("cora", True, "paper", (30, 30, 100)),
+        ("cora", True, "released-code", (30, 30, 100)),
+        ("cora", True, "random", (20, 20, 160)),
+        ("citeseer", True, "paper", (30, 30, 100)),
+        ("citeseer", True, "released-code", (20, 160, 20)),
+        ("computer", False, "paper", (20, 20, 160)),
+        ("computer", False, "released-code", (20, 160, 20)),
+        (None, True, "paper", (30, 30, 100)),
+        (None, True, "released-code", (20, 160, 20)),
+    ],
+)
+def test_splits_are_those_of_the_kind(facts: str | None, public: bool, kind: SplitKind, sizes: tuple[int, ...]) -> None:
+    graph = replace(random_graph(n=200, p=5, m=400), name="cora", splits=(PUBLIC,) if public else ())
+    splits, _ = splits_of(graph, kind, 10, DATASETS[facts] if facts else None)
+    assert len(splits) == 10
+    for split in splits:
+        assert tuple(part.size for part in split) == sizes
+        assert len(set(np.concatenate(split).tolist())) == sum(sizes)
+
+
+def test_several_public_splits_are_each_used_once() -> None:
+    other = Split(PUBLIC.valid, PUBLIC.train, PUBLIC.test)
+    splits, title = splits_of(replace(random_graph(n=200, p=5, m=400), splits=(PUBLIC, other)), "paper", 10)
+    assert len(splits) == 2
+    assert title == "2 public"
+
+
+def test_facts_of_a_source() -> None:
+    for source in ("sbm", "SBM:nodes=10,classes=2"):
+        found = facts_of(source)
+        assert found is not None and found.name == "sbm"
+    assert facts_of("./cora.csv") is None

@@ -15,6 +15,8 @@ from matplotlib import image
 
 from ssge.errors import InputError
 from ssge.experiments import figures
+from ssge.experiments.figures import canvas, curves
+from ssge.experiments.figures import map as maps
 
 PACKAGES = {
     "sklearn": "cluster linear_model svm tree ensemble metrics preprocessing decomposition manifold io",
@@ -66,13 +68,13 @@ def plane() -> np.ndarray:
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Every figure that is saved, to look at what it holds."""
     kept: list[Any] = []
-    save = figures._save
+    save = canvas.save
 
     def spy(figure: Any, target: Path) -> Path:
         kept.append(figure)
         return save(figure, target)
 
-    monkeypatch.setattr(figures, "_save", spy)
+    monkeypatch.setattr(canvas, "save", spy)
     return kept
 
 
@@ -107,7 +109,7 @@ def test_png_has_the_expected_size_and_is_not_blank(kind: str, tmp_path: Path) -
     assert [file.name for file in path.parent.iterdir()] == ["figure.png"]  # no temporary file is left
 
 
-@pytest.mark.parametrize("suffix", figures.FORMATS)
+@pytest.mark.parametrize("suffix", canvas.FORMATS)
 @pytest.mark.parametrize("kind", SIZES)
 def test_same_input_gives_same_bytes_in_any_thread(kind: str, suffix: str, tmp_path: Path) -> None:
     paths = [tmp_path / f"{k}{suffix}" for k in range(2)]
@@ -157,7 +159,7 @@ def test_map_paints_few_classes_from_the_palette_and_names_them_beside(
 ) -> None:
     labels = np.arange(300) % 3
     path = figures.embedding_map(tmp_path / "map.png", plane, labels, ["ant", "bee", "cat"])
-    assert {rgb(color) for color in figures.PALETTE[:3]} <= colors_in(path)  # opaque in the legend
+    assert {rgb(color) for color in canvas.PALETTE[:3]} <= colors_in(path)  # opaque in the legend
     (legend,) = drawn[0].legends
     assert [text.get_text() for text in legend.get_texts()] == ["ant", "bee", "cat"]
     assert not drawn[0].axes[0].texts
@@ -190,7 +192,7 @@ def test_map_draws_nodes_without_class_in_gray_below_the_others(
     labels = np.where(np.arange(300) < 100, -1, 0)
     figures.embedding_map(tmp_path / "map.png", plane, labels, ["known"])
     paint = drawn[0].axes[0].collections[0].get_facecolors()
-    gray = np.isclose(paint[:, :3], np.array(rgb(figures.FAINT)) / 255).all(axis=1)
+    gray = np.isclose(paint[:, :3], np.array(rgb(canvas.FAINT)) / 255).all(axis=1)
     np.testing.assert_array_equal(gray, np.arange(300) < 100)
     assert [text.get_text() for text in drawn[0].legends[0].get_texts()] == ["known", "no class"]
 
@@ -209,7 +211,7 @@ def test_map_draws_at_most_max_points_and_the_seed_chooses_them(
 
 def test_map_keeps_separate_clusters_apart() -> None:
     embedding, labels = clusters(150, 64, 3)
-    layout, axis_names = figures._layout(embedding, seed=0)
+    layout, axis_names = maps._layout(embedding, seed=0)
     assert axis_names == ("t-SNE 1", "t-SNE 2")
     distance = np.linalg.norm(layout[:, None] - layout[None], axis=2)
     np.fill_diagonal(distance, np.inf)
@@ -218,8 +220,8 @@ def test_map_keeps_separate_clusters_apart() -> None:
 
 def test_map_does_not_depend_on_the_scale_or_place_of_the_embedding() -> None:
     embedding, _ = clusters(40, 8, 3)
-    layout, _ = figures._layout(embedding, seed=0)
-    moved, _ = figures._layout(embedding * 4.0 + 2.0, seed=0)
+    layout, _ = maps._layout(embedding, seed=0)
+    moved, _ = maps._layout(embedding * 4.0 + 2.0, seed=0)
     distances = [np.linalg.norm(z[:, None] - z[None], axis=2).argsort(axis=1)[:, 1] for z in (layout, moved)]
     assert (distances[0] == distances[1]).mean() > 0.8
 
@@ -228,19 +230,19 @@ def test_map_does_not_depend_on_the_scale_or_place_of_the_embedding() -> None:
 def test_map_of_tiny_embeddings(n: int, d: int, tmp_path: Path) -> None:
     embedding = np.random.default_rng(1).normal(size=(n, d))
     path = figures.embedding_map(tmp_path / "map.png", embedding, np.arange(n) % 2)
-    assert rgb(figures.PALETTE[0]) in colors_in(path)
+    assert rgb(canvas.PALETTE[0]) in colors_in(path)
 
 
 def test_two_components_of_few_nodes_keep_their_distances() -> None:
     embedding = np.random.default_rng(1).normal(size=(3, 9))  # three points always lie on a plane
-    layout, _ = figures._layout(embedding, seed=0)
+    layout, _ = maps._layout(embedding, seed=0)
     expected = np.linalg.norm(embedding[:, None] - embedding[None], axis=2)
     np.testing.assert_allclose(np.linalg.norm(layout[:, None] - layout[None], axis=2), expected, atol=1e-12)
 
 
 def test_map_of_a_collapsed_embedding_is_one_point(tmp_path: Path) -> None:
     embedding = np.full((40, 16), 0.3, dtype=np.float32)
-    layout, _ = figures._layout(embedding, seed=0)
+    layout, _ = maps._layout(embedding, seed=0)
     np.testing.assert_allclose(layout, 0.0, atol=1e-6)
     figures.embedding_map(tmp_path / "map.png", embedding, None)
 
@@ -271,7 +273,7 @@ def test_many_dotted_classes_share_hues_and_are_named_without_overlap(drawn: lis
 
 def test_every_class_has_its_own_color() -> None:
     for names in (MODULES, [f"cs.{k}" for k in range(40)], [f"topic {k}" for k in range(49)]):
-        colors, dark, families = figures._class_colors(names)
+        colors, dark, families = maps._class_colors(names)
         assert len(np.unique(colors.round(3), axis=0)) == len(names)
         assert colors.min() >= 0
         assert colors.max() <= 1
@@ -282,7 +284,7 @@ def test_every_class_has_its_own_color() -> None:
 def test_name_stands_in_the_larger_part_of_a_split_class() -> None:
     rng = np.random.default_rng(2)
     parts = [rng.normal(size=(60, 2)), rng.normal(size=(50, 2)) + 40.0]
-    (x, y), radius = figures._heart(np.concatenate(parts))
+    (x, y), radius = maps._heart(np.concatenate(parts))
     assert np.hypot(x, y) < 2
     assert 0 < radius < 6
 
@@ -290,8 +292,8 @@ def test_name_stands_in_the_larger_part_of_a_split_class() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"embedding": np.zeros(5)}, "embedding must be an n x d matrix"),
-        ({"embedding": np.zeros((0, 3))}, "embedding must be an n x d matrix"),
+        ({"embedding": np.zeros(5)}, "embedding must be a matrix n x d"),
+        ({"embedding": np.zeros((0, 3))}, "embedding must be a matrix n x d"),
         ({"embedding": np.full((4, 3), np.nan)}, "embedding must be finite"),
         ({"labels": [0, 1]}, "labels must be 4 class indices"),
         ({"labels": ["a"] * 4}, "labels must be 4 class indices"),
@@ -347,7 +349,7 @@ def test_covariance_shows_absolute_correlations_on_one_scale(drawn: list[Any], t
 def test_covariance_masks_constant_columns_only() -> None:
     embedding = np.random.default_rng(7).normal(size=(20, 3)).astype(np.float32)
     embedding[:, 1] = 0.1
-    correlation = figures._absolute_correlation(embedding, "before")
+    correlation = curves._absolute_correlation(embedding, "before")
     assert np.isnan(correlation[1]).all()
     assert np.isnan(correlation[:, 1]).all()
     assert np.isfinite(correlation[np.ix_([0, 2], [0, 2])]).all()
@@ -380,7 +382,7 @@ def test_spectrum_of_a_collapsed_embedding_leaves_through_the_bottom(drawn: list
     column = np.random.default_rng(9).normal(size=(30, 1))
     figures.spectrum(tmp_path / "spectrum.png", {"collapsed": np.tile(column, 6)})
     axes = drawn[0].axes[0]
-    assert axes.get_ylim()[0] == figures.SMALLEST_EIGENVALUE > axes.lines[0].get_ydata()[-1]
+    assert axes.get_ylim()[0] == curves.SMALLEST_EIGENVALUE > axes.lines[0].get_ydata()[-1]
     assert axes.lines[0].get_label() == "collapsed: effective rank 1 of 6"
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from graphs import random_graph
+from ssge.datasets import DATASETS
 from ssge.errors import InputError
-from ssge.experiments.protocols import PROTOCOLS, Protocol, _splits, evaluate
+from ssge.experiments.protocols import PROTOCOLS, Protocol, evaluate
 from ssge.graph import Graph, Split
 
 GRAPH = random_graph(n=200, p=5, m=400)
@@ -30,41 +31,21 @@ def named(name: str, *splits: Split) -> Graph:
     return replace(GRAPH, name=name, splits=splits)
 
 
-@pytest.mark.parametrize(
-    ("name", "public", "protocol", "sizes"),
-    [
-        ("cora", True, "paper", (30, 30, 100)),
-        ("cora", True, "released-code", (30, 30, 100)),
-        ("cora", True, "random", (20, 20, 160)),
-        ("citeseer", True, "paper", (30, 30, 100)),
-        ("citeseer", True, "released-code", (20, 160, 20)),
-        ("computer", False, "paper", (20, 20, 160)),
-        ("computer", False, "released-code", (20, 160, 20)),
-    ],
-)
-def test_splits_are_the_protocol_s(name: str, public: bool, protocol: str, sizes: tuple[int, ...]) -> None:
-    graph = named(name, PUBLIC) if public else named(name)
-    splits, _ = _splits(graph, PROTOCOLS[protocol].splits, PROTOCOLS[protocol].repeats)
-    assert len(splits) == 10
-    for split in splits:
-        assert tuple(part.size for part in split) == sizes
-        assert len(set(np.concatenate(split).tolist())) == sum(sizes)
-
-
-def test_several_public_splits_are_each_used_once() -> None:
-    other = Split(PUBLIC.valid, PUBLIC.train, PUBLIC.test)
-    splits, title = _splits(named("wikics", PUBLIC, other), "paper", 10)
-    assert len(splits) == 2
-    assert title == "2 public"
-
-
 def test_adam_probe_sees_the_encoder_s_own_scale() -> None:
     raw = embedding().astype(np.float32)
     graph = named("cora", PUBLIC)
     scaled = evaluate(raw * np.float32(64), graph, quick("paper"), scale=64)
     assert scaled.accuracies == evaluate(raw, graph, quick("paper")).accuracies
-    assert scaled.probe["weight_decay"] == 1e-4
-    assert evaluate(raw, named("citeseer", PUBLIC), quick("paper")).probe["weight_decay"] == 1e-2
+
+
+def test_the_dataset_s_facts_decide_and_never_the_graph_s_name() -> None:
+    own = named("citeseer", PUBLIC)  # as a file citeseer.csv is called
+    assert evaluate(embedding(), own, quick("paper")).probe["weight_decay"] == 1e-4
+    known = evaluate(embedding(), named("mine", PUBLIC), quick("paper"), facts=DATASETS["citeseer"])
+    assert known.probe["weight_decay"] == 1e-2
+    cora = named("cora", PUBLIC)
+    assert evaluate(embedding(), cora, quick("released-code")).splits == "10 random, 10 % / 80 % / 10 %"
+    assert evaluate(embedding(), cora, quick("released-code"), facts=DATASETS["cora"]).splits == "public"
 
 
 def test_test_labels_change_the_accuracy_and_nothing_else() -> None:

@@ -13,14 +13,14 @@ import torch
 
 from cli.commands import code_of
 from graphs import random_graph
-from ssge.datasets import random_splits
+from ssge.datasets import random_splits, split_of
 from ssge.errors import InputError
 from ssge.experiments import compare as comparing
 from ssge.experiments.card import card
 from ssge.experiments.compare import compare, score
 from ssge.experiments.estimate import estimate, training_memory
 from ssge.experiments.folder import RunFolder
-from ssge.experiments.protocols import PROTOCOLS, Protocol, evaluate_classifier, split_of
+from ssge.experiments.protocols import PROTOCOLS, Protocol, evaluate_classifier
 from ssge.experiments.recipes import Recipe, load_recipe, recipes
 from ssge.experiments.run import fit, resolve_config
 from ssge.graph import Graph, Split

@@ -7,17 +7,17 @@ import logging
 import sys
 import warnings
 from collections.abc import Sequence
-from types import NoneType
+from types import FunctionType, NoneType
 from typing import Any
 
-from cyclopts import App
+from cyclopts import App, CycloptsError
 
 from ssge import __version__
 from ssge.cli import apply, evaluate, info, train
-from ssge.cli.options import examples
+from ssge.cli.options import examples, with_settings
 from ssge.terminal import explained, one_line_warning
 
-TRAINING = ("fit", "estimate", "run")
+TRAINING: dict[str, Any] = {"fit": train.fit, "estimate": train.estimate, "run": evaluate.run}
 """Commands with the settings of a method as flags."""
 
 
@@ -63,29 +63,37 @@ def _config_class(words: list[str]) -> Any:
     """Return the configuration class of the method that a command line asks for.
 
     Which flags there are depends on the method, and the method on other flags. So the line is parsed twice: here with
-    the flags of all methods, to learn the method alone.
+    the flags of all methods and nothing required, to learn the method alone.
     """
-    from cyclopts import CycloptsError
-
     from ssge.errors import SSGEError
     from ssge.methods import METHODS
     from ssge.runs.folder import RunFolder
     from ssge.runs.recipes import load_recipe
 
-    name = "ssge"
-    plain = [word for word in words if word not in ("--help", "-h")]
+    probe = App()
+    for command in TRAINING.values():
+        probe.command(_lenient(command, _all_settings()))
     try:
-        _, bound, *_ = application(_all_settings()).parse_known_args(plain)
+        _, bound, *_ = probe.parse_known_args([word for word in words if word not in ("--help", "-h")])
         asked = bound.arguments
         if asked.get("warm_start"):
             name = RunFolder(asked["warm_start"]).read_record().method
         elif asked.get("recipe"):
             name = load_recipe(asked["recipe"]).method
         else:
-            name = asked.get("method") or name
+            name = asked.get("method") or "ssge"
         return METHODS[name].Config
     except (CycloptsError, SSGEError):  # the command itself will say what is wrong
         return METHODS["ssge"].Config
+
+
+def _lenient(command: FunctionType, settings: Any) -> FunctionType:
+    """Return a command whose parameters are all optional."""
+    code = command.__code__
+    copy = FunctionType(code, command.__globals__, command.__name__, (None,) * code.co_argcount)
+    copy.__kwdefaults__ = dict.fromkeys(code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount])
+    copy.__annotations__ = dict(command.__annotations__)
+    return with_settings(copy, settings)
 
 
 def _all_settings() -> Any:

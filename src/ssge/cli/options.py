@@ -1,12 +1,13 @@
 """What the commands share: switches, examples in their help, the flags of a method's settings."""
 
 import logging
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from cyclopts import Group, Parameter
+
+T = TypeVar("T")
 
 Switch: TypeAlias = Annotated[bool, Parameter(negative="")]
 
@@ -106,7 +107,7 @@ def given(settings: Any) -> dict[str, Any]:
     return {} if settings is None else {name: getattr(settings, name) for name in settings.model_fields_set}
 
 
-def with_settings(command: Callable[..., None], config: Any) -> Callable[..., None]:
+def with_settings(command: T, config: Any) -> T:
     """Make the fields of a configuration class flags of a command, through its parameter ``settings``."""
     command.__annotations__["settings"] = Annotated[config | None, SETTINGS]
     return command

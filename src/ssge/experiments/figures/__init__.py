@@ -1,0 +1,11 @@
+"""Pictures for the demo and for reports: drawn from plain arrays and dicts, never from a model.
+
+Every function takes the path to write first and returns it. The suffix decides the format: ``.png`` (150 dots per
+inch) or ``.svg``. Pictures use neither pyplot nor ``rcParams``: they need no display, can be drawn in any thread, and
+the same input gives the same bytes.
+"""
+
+from ssge.experiments.figures.curves import covariance, loss_curves, spectrum
+from ssge.experiments.figures.map import embedding_map
+
+__all__ = ["covariance", "embedding_map", "loss_curves", "spectrum"]

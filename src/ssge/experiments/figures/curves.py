@@ -1,0 +1,141 @@
+"""Pictures of training and of columns: losses, correlations before and after, spectra."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ssge.errors import InputError
+from ssge.evaluation._arrays import Matrix, checked_embedding, deviations
+from ssge.evaluation.geometry import effective_rank
+from ssge.evaluation.geometry import spectrum as eigenvalues_of
+from ssge.experiments.figures import canvas
+from ssge.experiments.figures.canvas import FAINT, INK, MUTED, PALETTE
+
+MOST_COLUMNS = 256
+SMALLEST_EIGENVALUE = 1e-6  # below it an eigenvalue is rounding, and a log axis would show little else
+
+
+def loss_curves(path: str | Path, history: Sequence[Mapping[str, Any]], title: str) -> Path:
+    """Draw the loss, its terms and the effective rank over the epochs.
+
+    The history is one dict per epoch, with ``epoch`` and ``total``, and any of ``alignment``, ``uniformity``
+    and ``effective_rank``. A term that only some epochs have is joined over the others; one that no epoch has
+    gets no panel.
+    """
+    target = canvas.target(path)
+    if not history or any(row.get(key) is None for row in history for key in ("epoch", "total")):
+        raise InputError("history must be dicts with epoch and total; received none, or one without.")
+    curves: dict[str, NDArray[np.float64]] = {}
+    for term in ("total", "alignment", "uniformity", "effective_rank"):
+        pairs = [(row["epoch"], row[term]) for row in history if row.get(term) is not None]
+        if pairs:
+            curves[term] = np.array(pairs, dtype=np.float64)
+    loss = "Total loss and alignment" if "alignment" in curves else "Total loss"
+    panels = [
+        (loss, "loss (no unit)", ["total", "alignment"]),
+        ("Uniformity", "distance² to N(0, I)", ["uniformity"]),
+        ("Effective rank", "dimensions in use", ["effective_rank"]),
+    ]
+    panels = [panel for panel in panels if curves.keys() & panel[2]]
+    figure = canvas.figure(0.6 + 3.9 * len(panels), 3.7, title)
+    colors = dict(zip(curves, PALETTE, strict=False))
+    row_of_axes = figure.subplots(1, len(panels), sharex=True, squeeze=False)[0]
+    for axes, (head, unit, terms) in zip(row_of_axes, panels, strict=True):
+        drawn = {term: curves[term] for term in terms if term in curves}
+        for term, curve in drawn.items():
+            marker = "o" if len(curve) <= 20 else ""
+            last = f"last {curve[-1, 1]:,.4g}".replace("-", "\N{MINUS SIGN}")
+            axes.plot(*curve.T, c=colors[term], lw=1.8, marker=marker, ms=4, label=f"{term}, {last}")
+        values = np.concatenate(list(drawn.values()))[:, 1]
+        wide = bool(0 < 30 * values.min() < values.max())
+        axes.set_yscale("log" if wide else "linear")
+        canvas.dress(axes, "epoch", unit + ", log scale" * wide)
+        axes.set_title(head, loc="left", fontsize=11, color=INK)
+        if len(drawn) > 1:
+            axes.legend(frameon=False, fontsize=9.5, labelcolor=INK)
+        else:
+            axes.set_title(last, loc="right", fontsize=9.5, color=MUTED)
+    return canvas.save(figure, target)
+
+
+def covariance(
+    path: str | Path,
+    before: ArrayLike,
+    after: ArrayLike,
+    title: str = "Correlation between embedding columns, before and after training",
+) -> Path:
+    """Draw the absolute correlations between the columns of two embeddings, on one scale from 0 to 1.
+
+    The first 256 columns are shown, in their own order; a constant one, which has no correlation, is gray.
+    Each embedding needs two rows; their numbers of columns may differ.
+    """
+    from matplotlib import colormaps
+
+    target = canvas.target(path)
+    figure = canvas.figure(10.6, 5.05, title)
+    both = figure.subplots(1, 2)
+    for axes, head, values in zip(both, ("Before", "After"), (before, after), strict=True):
+        embedding = checked_embedding(values, head.lower())
+        correlation = _absolute_correlation(embedding[:, :MOST_COLUMNS], head.lower())
+        shades = colormaps["Blues"].with_extremes(bad=FAINT)
+        image = axes.imshow(np.ma.masked_invalid(correlation), vmin=0, vmax=1, cmap=shades)
+        d, drawn = embedding.shape[1], len(correlation)
+        name = "column" if drawn == d else f"column (first {drawn} of {d:,})"
+        canvas.dress(axes, name, name)
+        between = correlation[~np.eye(drawn, dtype=bool) & np.isfinite(correlation)]
+        note = f": {between.mean():.2f} on average off the diagonal" if between.size else ""
+        axes.set_title(head + note, loc="left", fontsize=11, color=INK)
+    bar = figure.colorbar(image, ax=both, pad=0.02, shrink=0.95)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=9.5, color=MUTED, labelcolor=INK)
+    bar.set_label("absolute correlation", fontsize=10.5, color=INK)
+    return canvas.save(figure, target)
+
+
+def spectrum(
+    path: str | Path,
+    curves: Mapping[str, ArrayLike],
+    title: str = "How evenly the embedding uses its dimensions",
+) -> Path:
+    """Draw the eigenvalues of the correlation matrix of the columns, one line an embedding.
+
+    An isotropic Gaussian has every eigenvalue 1; those of a collapsed embedding fall steeply. The legend
+    gives each effective rank.
+    """
+    target = canvas.target(path)
+    if not curves:
+        raise InputError("curves must hold at least one named embedding; received none.")
+    figure = canvas.figure(7.6, 4.8, title)
+    axes = figure.subplots()
+    axes.set(yscale="log")
+    axes.margins(x=0.02)
+    smallest = 1.0
+    for (name, embedding), color in zip(curves.items(), cycle(PALETTE), strict=False):
+        eigenvalues = eigenvalues_of(embedding)
+        label = f"{name}: effective rank {effective_rank(eigenvalues):.3g} of {len(eigenvalues)}"
+        visible = np.maximum(eigenvalues, SMALLEST_EIGENVALUE / 10)  # what is lower leaves through the bottom
+        marker = "o" if len(visible) <= 20 else ""
+        axes.plot(np.arange(1, len(visible) + 1), visible, c=color, lw=1.9, marker=marker, ms=4, label=label)
+        smallest = min(smallest, float(visible.min()))
+    isotropic = "isotropic Gaussian: every eigenvalue 1"
+    axes.axhline(1.0, color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1, label=isotropic)
+    axes.set_ylim(bottom=max(smallest / 2, SMALLEST_EIGENVALUE))
+    canvas.dress(axes, "eigenvalue number, largest first", "eigenvalue of the correlations, log scale")
+    axes.legend(frameon=False, fontsize=9.5, labelcolor=INK, loc="best")
+    return canvas.save(figure, target)
+
+
+def _absolute_correlation(embedding: Matrix, name: str) -> Matrix:
+    if len(embedding) < 2:
+        raise InputError(f"{name} must have at least two rows to correlate columns; received 1.")
+    deviation = deviations(embedding)
+    deviation[deviation == 0] = np.nan  # a constant column correlates with nothing
+    standard = (embedding - embedding.mean(axis=0, dtype=np.float64)) / deviation
+    correlation: Matrix = np.abs(standard.T @ standard) / len(embedding)
+    return np.minimum(correlation, 1.0)

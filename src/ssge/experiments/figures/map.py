@@ -1,0 +1,220 @@
+"""The map: nodes on a plane, colored by class and named where there is room."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ssge.errors import InputError
+from ssge.evaluation._arrays import checked_embedding
+from ssge.experiments.figures import canvas
+from ssge.experiments.figures.canvas import DPI, FAINT, INK, MUTED, PALETTE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array: TypeAlias = NDArray[np.floating[Any]]
+
+# Each leaves room for lighter and darker shades of its own.
+FAMILIES = ("#0072b2", "#d55e00", "#009e73", "#c0559a", "#ad9a00", "#00a0b4", "#8a4b2a", "#6a4fc0", "#6a6a6a")
+
+
+def embedding_map(
+    path: str | Path,
+    embedding: ArrayLike,
+    labels: ArrayLike | None,
+    class_names: Sequence[str] = (),
+    title: str = "Nodes that lie together have similar embeddings",
+    seed: int = 0,
+    max_points: int = 5000,
+) -> Path:
+    """Draw the nodes on a plane, colored by class.
+
+    Two columns are drawn as they are. More are reduced to 50 principal components, the rows scaled to length
+    one and laid out by t-SNE; a single column, fewer than five nodes or nodes that all coincide are drawn by
+    the first two components alone.
+
+    Up to twelve classes get a legend. More are named on the map, the largest first, where there is room;
+    dotted names like ``scipy.sparse`` share a hue by their first part, and the legend names the hues.
+
+    Parameters
+    ----------
+    path
+        File to write.
+    embedding
+        n x d, finite.
+    labels
+        n class indices, negative for no class; None draws all nodes in one color.
+    class_names
+        What the indices stand for; without them classes are called by number.
+    title
+        Headline.
+    seed
+        Of the choice of nodes when there are more than ``max_points``, of their drawing order and of t-SNE.
+    max_points
+        Most nodes drawn.
+    """
+    target = canvas.target(path)
+    points = checked_embedding(embedding, "embedding")
+    classes = _classes(labels, len(points), class_names)
+    if max_points < 1:
+        raise InputError(f"max_points must be at least 1; received {max_points}.")
+    # The permutation is the drawing order too: no class hides another, only the nodes that have none.
+    chosen = np.random.default_rng(seed).permutation(len(points))[:max_points]
+    chosen = chosen[np.argsort(classes[chosen] >= 0, kind="stable")]
+    shown = classes[chosen]
+    layout, axis_names = _layout(points[chosen], seed)
+    present = [int(c) for c in np.unique(shown) if c >= 0]
+    names = [str(class_names[c]) if len(class_names) else f"class {c}" for c in present]
+    colors, dark, families = _class_colors(names)
+
+    figure = canvas.figure(10.0, 7.6, title)
+    axes = figure.subplots()
+    paint = np.full((len(shown), 3), canvas.rgb(FAINT if present else PALETTE[0]))
+    for index, color in zip(present, colors, strict=True):
+        paint[shown == index] = color
+    size = float(np.clip(40_000 / len(shown), 7, 70))
+    # Thousands of vector dots would make an SVG slow to open; the words around them stay vectors.
+    axes.scatter(layout[:, 0], layout[:, 1], s=size, c=paint, alpha=0.85, linewidths=0, rasterized=True)
+    axes.set_aspect("equal", adjustable="datalim")
+    canvas.dress(axes, *axis_names)
+    if axis_names[0].startswith("t-SNE"):  # its distances have no scale to read off
+        axes.set(xticks=[], yticks=[])
+    of_all = f" of {len(points):,}" if len(shown) < len(points) else ""
+    kinds = f", {_counted(len(present))}" if present else ""
+    axes.set_title(f"{len(shown):,}{of_all} nodes{kinds}", loc="left", fontsize=10, color=MUTED)
+
+    entries: dict[str, list[Any]] = {}
+    if families:
+        for family, members in families.items():
+            ends = sorted({0, len(members) // 2, len(members) - 1})
+            entries[f"{family}, {_counted(len(members))}"] = [colors[members[k]] for k in ends]
+    elif len(present) <= len(PALETTE):
+        entries = {name: [color] for name, color in zip(names, colors, strict=True)}
+    if present and shown[0] < 0:
+        entries["no class"] = [FAINT]
+    _side_legend(figure, entries, "First part of the name" if families else None)
+    if len(present) > len(PALETTE):
+        _name_on_map(figure, axes, [layout[shown == index] for index in present], names, dark)
+    return canvas.save(figure, target)
+
+
+def _classes(labels: ArrayLike | None, n: int, class_names: Sequence[str]) -> NDArray[np.int64]:
+    if labels is None:
+        return np.full(n, -1, dtype=np.int64)
+    classes = np.asarray(labels)
+    if classes.shape != (n,) or classes.dtype.kind not in "iu":
+        received = f"{classes.dtype} of shape {classes.shape}"
+        raise InputError(f"labels must be {n} class indices, one a row; received {received}.")
+    if 0 < len(class_names) <= classes.max():
+        raise InputError(f"class_names must reach class {classes.max()}; received {len(class_names)} names.")
+    return classes.astype(np.int64)
+
+
+def _layout(points: Array, seed: int) -> tuple[Array, tuple[str, str]]:
+    """Place points on a plane; also name its two axes."""
+    if points.shape[1] == 2:
+        return points, ("column 1", "column 2")
+    points = points.astype(np.float64)
+    left, singular, right = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
+    # A singular vector is unique up to its sign: make its largest entry positive.
+    largest = np.abs(right).argmax(axis=1)
+    components = (left * singular * np.where(right[np.arange(len(right)), largest] < 0, -1, 1))[:, :50]
+    collapsed = singular[0] <= 1e-9 * np.linalg.norm(points)
+    if len(points) < 5 or points.shape[1] < 2 or collapsed:
+        plane: Array = np.pad(components, ((0, 0), (0, 1)))[:, :2]
+        return plane, ("principal component 1", "principal component 2")
+
+    from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
+
+    length = np.linalg.norm(components, axis=1, keepdims=True)
+    rows = (components / np.where(length > 0, length, 1.0)).astype(np.float32)
+    tsne = TSNE(perplexity=min(30.0, (len(rows) - 1) / 3), init="pca", random_state=seed)
+    with threadpool_limits(1, user_api="openmp"):  # more threads sum in another order
+        return np.asarray(tsne.fit_transform(rows)), ("t-SNE 1", "t-SNE 2")
+
+
+def _class_colors(names: Sequence[str]) -> tuple[Array, Array, dict[str, list[int]]]:
+    """Choose a color a class and a darker one for its name; also return the families that share a hue."""
+    if len(names) <= len(PALETTE):
+        few = np.array([canvas.rgb(color) for color in PALETTE[: len(names)]])
+        return few, few, {}
+    families: dict[str, list[int]] = {}
+    for k in sorted(range(len(names)), key=lambda k: names[k]):
+        families.setdefault(names[k].split(".")[0], []).append(k)
+    families = dict(sorted(families.items(), key=lambda item: -len(item[1])))
+    grouped = 1 < len(families) < len(names)
+    if not grouped:  # deal the classes out to all hues
+        families = {hue: list(range(len(names)))[k :: len(FAMILIES)] for k, hue in enumerate(FAMILIES)}
+    colors, dark = np.empty((2, len(names), 3))
+    for members, hue in zip(families.values(), cycle(FAMILIES), strict=False):
+        steps = np.linspace(-0.35, 0.5, len(members)) if len(members) > 1 else [0.0]
+        for k, step in zip(members, steps, strict=True):
+            colors[k] = (1 - abs(step)) * canvas.rgb(hue) + max(step, 0.0)  # towards black or white
+            dark[k] = 0.6 * canvas.rgb(hue)
+    return colors, dark, families if grouped else {}
+
+
+def _counted(classes: int) -> str:
+    return f"{classes} class" if classes == 1 else f"{classes} classes"
+
+
+def _side_legend(figure: Figure, entries: Mapping[str, Sequence[Any]], title: str | None) -> None:
+    """Put a legend beside the axes; an entry of several colors shows them all."""
+    from matplotlib.legend_handler import HandlerTuple
+    from matplotlib.lines import Line2D
+
+    if not entries:
+        return
+    dots: list[Any] = [
+        tuple(Line2D([], [], ls="", marker="o", ms=7, c=c) for c in colors) for colors in entries.values()
+    ]
+    look: dict[str, Any] = {"frameon": False, "fontsize": 10, "title_fontsize": 10, "labelcolor": INK}
+    look |= {"title": title, "alignment": "left", "loc": "outside right upper"}
+    legend = figure.legend(dots, list(entries), handler_map={tuple: HandlerTuple(ndivide=None)}, **look)
+    legend.get_title().set_color(MUTED)
+
+
+def _name_on_map(figure: Figure, axes: Axes, groups: list[Array], names: list[str], colors: Array) -> None:
+    """Write each class's name on or next to its nodes, the largest class first; skip what has no room."""
+    from matplotlib.patheffects import withStroke
+
+    figure.draw_without_rendering()  # settles the layout, so that boxes can be measured
+    enough = max(3.0, 0.003 * sum(map(len, groups)))
+    halo = [withStroke(linewidth=2.4, foreground="white")]
+    look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "fontweight": "bold"}
+    look |= {"textcoords": "offset points", "path_effects": halo}
+    taken: list[Any] = []
+    for k in sorted(range(len(groups)), key=lambda k: -len(groups[k])):
+        if len(groups[k]) < enough:
+            break
+        center, radius = _heart(groups[k])
+        text = axes.annotate(names[k], center, xytext=(0, 0), color=colors[k], **look)
+        text.set_in_layout(False)
+        tall = 1.5 * radius * axes.transData.get_matrix()[1, 1] * 72 / DPI  # in points
+        # A name that would cover a small class stands above or below it.
+        for shift in (0, 10, -10) if tall > 20 else (tall + 5, -tall - 5, tall + 11, -tall - 11, 0):
+            text.set_position((0, shift))
+            box = text.get_window_extent().padded(1)
+            if axes.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 and not any(map(box.overlaps, taken)):
+                taken.append(box)
+                break
+        else:
+            text.remove()
+
+
+def _heart(group: Array) -> tuple[tuple[float, float], float]:
+    """Return where a class is densest, and how far the nearer half of its nodes reaches from there."""
+    core = group
+    while True:  # the median of a class in several parts may lie between them; ever closer halves end in one
+        x, y = np.median(core, axis=0)
+        if len(core) < 12:
+            return (float(x), float(y)), float(np.median(np.linalg.norm(group - (x, y), axis=1)))
+        core = core[np.argsort(np.linalg.norm(core - (x, y), axis=1), kind="stable")[: len(core) // 2]]
