@@ -23,18 +23,20 @@ from torch_geometric.data import Data
 
 from graphs import random_graph
 from ssge.errors import InputError
-from ssge.estimator import SSGE
-from ssge.experiments.run import fit, resolve_config
+from ssge.estimator import SSGE, GraphEmbedder
 from ssge.graph import Graph
 from ssge.io.reading import read_graph
-from ssge.training.trainer import train
+from ssge.methods import METHODS
+from ssge.runs.fit import fit
+from ssge.runs.folder import RunFolder
+from ssge.runs.plan import plan
 
 SUBSET = "a node's embedding rests on its neighbors, which a subset of the rows does not have"
 ROUNDING = "a sparse product adds neighbors in the order of the rows; in float32 that shows at the asked 1e-7"
 
 
 def small(**changes: Any) -> SSGE:
-    return SSGE(**({"n_components": 4, "hidden": (8,), "epochs": 2, "random_state": 0} | changes))
+    return SSGE(**({"widths": (8, 4), "epochs": 2, "random_state": 0} | changes))
 
 
 def expected_failed_checks(estimator: SSGE) -> dict[str, str]:
@@ -106,8 +108,8 @@ def test_features_that_do_not_fit_are_named_with_both_sizes(blocks: Graph) -> No
 
 
 def test_labels_play_no_part(blocks: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-    monkeypatch.setattr("ssge.estimator.train", lambda m, graph, **k: seen.append(graph) or train(m, graph, **k))
+    seen, prepare = [], METHODS["ssge"].prepare
+    monkeypatch.setattr(METHODS["ssge"], "prepare", lambda m, graph: seen.append(graph) or prepare(m, graph))
     z = small().fit_transform(blocks)
     assert seen[0].labels is None and blocks.labels is not None
     shuffled = Graph.of(blocks, labels=np.random.default_rng(0).permutation(blocks.labels))
@@ -119,16 +121,16 @@ def test_labels_play_no_part(blocks: Graph, monkeypatch: pytest.MonkeyPatch) -> 
 def test_random_state(blocks: Graph) -> None:
     z = small(random_state=7).fit_transform(blocks)
     np.testing.assert_array_equal(small(random_state=7).fit_transform(blocks), z)
-    np.testing.assert_array_equal(small(random_state=np.random.RandomState(7)).fit_transform(blocks), z)
+    drawn = small(random_state=np.random.RandomState(7)).fit_transform(blocks)
+    np.testing.assert_array_equal(small(random_state=np.random.RandomState(7)).fit_transform(blocks), drawn)
     assert not np.array_equal(small(random_state=8).fit_transform(blocks), z)
     assert not np.array_equal(small(random_state=None).fit_transform(blocks), z)
 
 
 @pytest.mark.parametrize("encoder", ["gcn", "mlp"])
-@pytest.mark.parametrize("hidden", [(), (8, 8), [8], np.array([8])], ids=str)
-def test_widths(blocks: Graph, hidden: Any, encoder: Any) -> None:
-    z = small(hidden=hidden, encoder=encoder, n_components=np.int64(5)).fit_transform(blocks)
-    assert z.shape == (60, 5)
+@pytest.mark.parametrize("widths", [(5,), (8, 8, 5), [8, 5], np.array([8, 5]), (np.int64(8), np.int64(5))], ids=str)
+def test_widths(blocks: Graph, widths: Any, encoder: Any) -> None:
+    assert small(widths=widths, encoder=encoder).fit_transform(blocks).shape == (60, 5)
 
 
 def test_graph_without_edges_has_a_finite_embedding() -> None:
@@ -147,7 +149,7 @@ def test_set_output(blocks: Graph, container: Any) -> None:
     model = small().set_output(transform=container)
     frame = model.fit_transform(blocks)
     assert type(frame).__module__.startswith(container)
-    assert list(frame.columns) == ["ssge0", "ssge1", "ssge2", "ssge3"]
+    assert list(frame.columns) == ["e000", "e001", "e002", "e003"]
     assert list(model.get_feature_names_out()) == list(frame.columns)
     np.testing.assert_array_equal(frame.to_numpy(), model.embedding_)
     np.testing.assert_array_equal(model.transform(blocks).to_numpy(), model.embedding_)
@@ -163,7 +165,7 @@ def test_pipeline_and_search(blocks: Graph) -> None:
     X, y = blocks.features, blocks.labels
     pipeline = make_pipeline(small(epochs=5), LogisticRegression())
     assert pipeline.fit(X, y).score(X, y) > 0.6
-    search = GridSearchCV(pipeline, {"ssge__n_components": np.array([2, 3])}, cv=2).fit(X, y)
+    search = GridSearchCV(pipeline, {"ssge__widths": [(2,), (3,)]}, cv=2).fit(X, y)
     assert search.best_estimator_["ssge"].embedding_.shape[1] in (2, 3)
 
 
@@ -180,19 +182,21 @@ def test_adjacency_is_routed_through_a_pipeline(blocks: Graph) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_save_and_load(blocks: Graph, tmp_path: Path, dtype: Any) -> None:
     frame = pd.DataFrame(blocks.features, columns=list("abcdef"))
-    model = small(dtype=dtype, hidden=[8], n_components=np.int64(4)).fit(frame, adjacency=matrix(blocks))
+    model = small(dtype=dtype, n_neighbors=7).fit(frame, adjacency=matrix(blocks))
     model.save(tmp_path / "model")
-    model.save(tmp_path / "model")
-    assert {file.suffix for file in (tmp_path / "model").iterdir()} == {".json", ".safetensors", ".parquet"}
+    with pytest.raises(InputError, match="holds another run"):
+        model.save(tmp_path / "model")
+    model.save(tmp_path / "model", force=True)
     found = SSGE.load(tmp_path / "model")
     for mine, theirs in ((found.embedding_, model.embedding_), (found.node_ids_, model.node_ids_)):
         assert mine.dtype == theirs.dtype and mine.tobytes() == theirs.tobytes()
     np.testing.assert_array_equal(found.transform(blocks), model.transform(blocks))
     assert found.history_ == model.history_ and found.n_features_in_ == 6
     assert found.feature_names_in_.tolist() == list("abcdef")
-    assert found.get_params() == model.get_params() | {"hidden": (8,)}
-    assert found.get_feature_names_out().tolist() == ["ssge0", "ssge1", "ssge2", "ssge3"]
-    np.testing.assert_array_equal(clone(found).fit_transform(blocks), clone(model).fit_transform(blocks))
+    resolved = {**model._run.record.config, "widths": (8, 4)}
+    assert {name: found.get_params()[name] for name in resolved} == resolved
+    assert found.get_feature_names_out().tolist() == ["e000", "e001", "e002", "e003"]
+    np.testing.assert_array_equal(clone(found).fit_transform(frame, adjacency=matrix(blocks)), model.embedding_)
 
 
 def test_ids_of_any_kind_are_saved(blocks: Graph, tmp_path: Path) -> None:
@@ -200,26 +204,22 @@ def test_ids_of_any_kind_are_saved(blocks: Graph, tmp_path: Path) -> None:
     assert model.node_ids_[5] == (0, 5)
     model.save(tmp_path)
     found = SSGE.load(tmp_path)
-    assert found.node_ids_[5] == "(0, 5)" and found.random_state is None
+    assert found.node_ids_[5] == "(0, 5)" and found.random_state == model._run.record.seed
 
 
-@pytest.mark.parametrize("damage", ["no json", "no params", "unknown", "no model", "no table", "file"])
+@pytest.mark.parametrize("damage", ["no json", "no settings", "unknown", "no model", "no table", "no record", "file"])
 def test_a_bad_folder_is_named(blocks: Graph, tmp_path: Path, damage: str) -> None:
     folder = tmp_path / "model"
     small().fit(blocks).save(folder)
-    state = json.loads((folder / "estimator.json").read_text())
-    changes = {
-        "no json": "{",
-        "no params": "{}",
-        "unknown": json.dumps(state | {"params": {"hidden": [], "depth": 3}}),
-    }
+    state = json.loads((folder / "record.json").read_text())
+    changes = {"no json": "{", "no settings": "{}", "unknown": json.dumps(state | {"depth": 3})}
+    files = {"no model": "model.safetensors", "no table": "embedding.parquet", "no record": "record.json"}
     if damage in changes:
-        (folder / "estimator.json").write_text(changes[damage])
-    elif damage == "file":
-        folder = folder / "estimator.json"
+        (folder / "record.json").write_text(changes[damage])
+    elif damage in files:
+        (folder / files[damage]).unlink()
     else:
-        name = {"no model": "model.safetensors", "no table": "embedding.parquet"}[damage]
-        (folder / name).unlink()
+        folder = folder / "record.json"
     with pytest.raises(InputError, match=str(folder)) as caught:
         SSGE.load(folder)
     assert "\n" not in str(caught.value)
@@ -230,7 +230,7 @@ def test_what_needs_a_fit_says_so(blocks: Graph, tmp_path: Path) -> None:
     for call in (lambda: model.transform(blocks), lambda: model.save(tmp_path), lambda: model.encoder_):
         with pytest.raises(NotFittedError):
             call()
-    with pytest.raises(InputError, match="must be a folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         (tmp_path / "file").touch()
         model.fit(blocks).save(tmp_path / "file")
 
@@ -246,11 +246,10 @@ def test_column_names_belong_to_the_last_fit(blocks: Graph) -> None:
 @pytest.mark.parametrize(
     ("message", "changes"),
     [
-        ("n_components must be an integer of 1 or more; received 0", {"n_components": 0}),
-        ("n_components must be an integer of 1 or more; received 2.5", {"n_components": 2.5}),
+        ("widths.* greater than 0; received 0", {"widths": (8, 0)}),
+        ("widths.* valid integer.*; received 2.5", {"widths": (2.5,)}),
         ("n_neighbors must be an integer of 1 or more; received 0", {"n_neighbors": 0}),
-        ("hidden must be a sequence of widths of 1 or more; received 8", {"hidden": 8}),
-        ("hidden must be a sequence of widths of 1 or more; received \\(8, 0\\)", {"hidden": (8, 0)}),
+        ("widths.* valid tuple; received 8", {"widths": 8}),
         ("dtype must be 'float32' or 'float64'; received 'half'", {"dtype": "half"}),
         ("edge_drop.* less than or equal to 1; received 1.5", {"edge_drop": 1.5}),
         ("epochs.* greater than or equal to 0; received -1", {"epochs": -1}),
@@ -284,7 +283,7 @@ def test_verbose_shows_progress_on_standard_error(blocks: Graph, capsys: pytest.
 
 def test_to_frame_is_the_embedding_with_its_ids() -> None:
     graph = Graph.of(edges=[["a", "b"], ["b", "c"]], features=np.eye(3), node_ids=["a", "b", "c"])
-    model = SSGE(n_components=2, hidden=(), epochs=2, random_state=0).fit(graph)
+    model = SSGE(widths=(2,), epochs=2, random_state=0).fit(graph)
     frame = model.to_frame()
     assert list(frame.columns) == ["id", "e000", "e001"]
     assert frame["id"].tolist() == ["a", "b", "c"]
@@ -293,25 +292,25 @@ def test_to_frame_is_the_embedding_with_its_ids() -> None:
 
 def test_warm_start_begins_where_the_last_fit_ended() -> None:
     graph = random_graph()
-    first = SSGE(n_components=4, hidden=(6,), epochs=20, random_state=0, warm_start=True).fit(graph)
+    first = SSGE(widths=(6, 4), epochs=20, random_state=0, warm_start=True).fit(graph)
     weights = first.encoder_.affine[0].weight.detach().clone()
     second = clone(first).set_params(epochs=0)
     assert not np.array_equal(second.fit(graph).encoder_.affine[0].weight.detach(), weights)
     first.set_params(epochs=0).fit(graph)
     assert np.array_equal(first.encoder_.affine[0].weight.detach(), weights)
     with pytest.raises(InputError, match="does not fit"):
-        first.set_params(n_components=5).fit(graph)
+        first.set_params(widths=(6, 5)).fit(graph)
 
 
 def test_a_run_of_the_command_line_is_an_estimator(tmp_path: Path) -> None:
     table = pa.table({"source": ["a", "b", "c", "d"], "target": ["b", "c", "d", "a"]})
     nodes = pa.table({"id": ["a", "b", "c", "d"], "age": [1.0, 2.0, 4.0, 3.0], "kind": ["x", "y", "x", "y"]})
     graph = read_graph(table, nodes)
-    config = resolve_config("ssge", {"widths": (3, 2), "epochs": 2})
-    run = fit(graph, "ssge", config, out=tmp_path / "run", quiet=True)
+    planned = plan(graph.info, "ssge", settings={"widths": (3, 2), "epochs": 2})
+    run = fit(graph, planned, RunFolder(tmp_path / "run"))
     model = SSGE.load(tmp_path / "run")
     assert np.array_equal(model.embedding_, run.embedding.vectors)
-    assert model.get_params()["n_components"] == 2
+    assert model.get_params()["widths"] == (3, 2)
     assert len(model.history_) == 2
     again = read_graph(table, nodes.slice(0, 4), like=model)
     assert np.allclose(model.transform(again), model.embedding_)
@@ -321,7 +320,7 @@ def test_a_run_of_the_command_line_is_an_estimator(tmp_path: Path) -> None:
 
 def test_transform_of_some_nodes_takes_their_ids() -> None:
     graph = Graph.of(random_graph(n=40), node_ids=[f"n{i}" for i in range(40)])
-    model = SSGE(n_components=4, hidden=(6,), epochs=2, random_state=0).fit(graph)
+    model = SSGE(widths=(6, 4), epochs=2, random_state=0).fit(graph)
     some = model.transform(graph, nodes=["n7", "n3"])
     assert np.allclose(some, model.transform(graph)[[7, 3]], atol=1e-6)
     with pytest.raises(InputError, match="no 'n99'"):
@@ -339,8 +338,8 @@ def test_a_warm_start_keeps_the_widths_that_followed_the_first_graph() -> None:
     small_graph, grown = random_graph(n=60, p=40), random_graph(n=400, p=40, m=900)
     assert SSGE(epochs=0).fit(grown).embedding_.shape[1] > SSGE(epochs=0).fit(small_graph).embedding_.shape[1]
     model = SSGE(epochs=1, random_state=0, warm_start=True).fit(small_graph)
-    config = model._method.config
-    again = model.fit(grown)._method.config
+    config = model._run.method.config
+    again = model.fit(grown)._run.method.config
     assert (again.widths, again.uniformity_weight) == (config.widths, config.uniformity_weight)
     assert model.embedding_.shape == (400, config.widths[-1])
 
@@ -360,7 +359,7 @@ def read(n: int, plans: str, **options: Any) -> Graph:
 )
 def test_features_made_in_another_way_are_refused(plans: str, options: dict[str, Any]) -> None:
     old = {key: value for key, value in options.items() if key == "scale"}
-    model = SSGE(n_components=2, hidden=(), epochs=1, random_state=0, warm_start=True).fit(read(8, "ab", **old))
+    model = SSGE(widths=(2,), epochs=1, random_state=0, warm_start=True).fit(read(8, "ab", **old))
     before = model.embedding_.copy()
     for call in (model.transform, model.fit):
         with pytest.raises(InputError, match=r"read it with ssge\.read_graph\(\.\.\., like=model\)"):
@@ -371,7 +370,41 @@ def test_features_made_in_another_way_are_refused(plans: str, options: dict[str,
 
 
 def test_a_schema_of_an_earlier_estimator_does_not_stay(tmp_path: Path) -> None:
-    SSGE(n_components=2, hidden=(), epochs=1).fit(read(8, "ab")).save(tmp_path)
+    SSGE(widths=(2,), epochs=1).fit(read(8, "ab")).save(tmp_path)
     assert (tmp_path / "features.json").exists()
-    small().fit(random_graph()).save(tmp_path)
+    small().fit(random_graph()).save(tmp_path, force=True)
     assert not (tmp_path / "features.json").exists() and SSGE.load(tmp_path).schema_ is None
+
+
+def test_settings_of_any_method_are_parameters(blocks: Graph, tmp_path: Path) -> None:
+    model = GraphEmbedder("cca_ssg", widths=(8, 4), epochs=2, random_state=0)
+    assert model.get_params()["widths"] == (8, 4) and clone(model).get_params() == model.get_params()
+    z = model.set_params(epochs=3).fit_transform(blocks)
+    assert len(model.history_) == 3 and z.shape == (60, 4)
+    model.save(tmp_path)
+    with pytest.raises(InputError, match="model of CCA-SSG"):
+        SSGE.load(tmp_path)
+    again = GraphEmbedder.load(tmp_path)
+    assert again.method == "cca_ssg"
+    np.testing.assert_array_equal(again.fit_transform(blocks), z)
+    with pytest.raises(InputError, match="Did you mean 'widths'"):
+        GraphEmbedder("cca_ssg", width=8).fit(blocks)
+    with pytest.raises(InputError, match="Unknown method 'cca'"):
+        GraphEmbedder("cca").fit(blocks)
+    with pytest.raises(ValueError, match="Invalid parameter 'depth'"):
+        small().set_params(depth=3)
+
+
+def test_ssge_has_every_setting_by_name(blocks: Graph) -> None:
+    missing = set(METHODS["ssge"].Config.model_fields) - set(SSGE().get_params())
+    assert not missing
+    same = GraphEmbedder("ssge", widths=(8, 4), epochs=2, random_state=0).fit_transform(blocks)
+    np.testing.assert_array_equal(small().fit_transform(blocks), same)
+
+
+def test_a_recipe_gives_its_settings() -> None:
+    graph = random_graph()
+    model = GraphEmbedder("bgrl", recipe="bgrl/cora", widths=(8,), epochs=1, heads=1, random_state=0).fit(graph)
+    assert model._run.record.recipe == "bgrl/cora" and model._run.record.config["encoder"] == "gat"
+    with pytest.raises(InputError, match="method must be bgrl"):
+        GraphEmbedder("ssge", recipe="bgrl/cora").fit(graph)

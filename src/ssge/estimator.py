@@ -265,7 +265,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             info,
             self.method,
             recipe=self.recipe,
-            settings=self._method_settings(),
+            settings={name: _plain(value) for name, value in self._method_settings().items()},
             start=self._start,
             seed=seed,
             device=self.device,
@@ -415,6 +415,13 @@ def _nearest(X: Any, n_neighbors: int) -> Any:
     neighbors = min(n_neighbors, n - 1)
     log.info("No adjacency given: the graph of %d nearest neighbors is used.", neighbors)
     return kneighbors_graph(X, neighbors) if neighbors else np.zeros((n, n))
+
+
+def _plain(value: Any) -> Any:
+    """Return what NumPy holds as Python's own numbers."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _tuple(value: Any) -> Any:
