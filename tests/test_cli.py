@@ -21,9 +21,10 @@ import pytest
 
 from ssge.cli import main
 from ssge.datasets import load
-from ssge.experiments.folder import RunFolder
 from ssge.methods import METHODS
-from ssge.training.checkpoint import Checkpoint
+from ssge.ops.random import Key
+from ssge.runs.folder import RunFolder
+from ssge.training.checkpoint import Checkpoint, describe_run
 from ssge.training.trainer import train
 
 SMALL = ["--epochs", "6", "--widths", "16", "8"]
@@ -268,7 +269,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path, uninterrupted: bytes
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "go on with --resume" in error
+    assert "continue with --resume" in error
     assert "Traceback" not in error
     assert (out / "checkpoint.safetensors").exists()
     resumed = _start(out, "--resume", "--quiet")
@@ -287,8 +288,9 @@ def test_resume_refuses_another_graph_or_precision(tmp_path: Path) -> None:
     checkpoint = tmp_path / "r" / "checkpoint.safetensors"
     assert ssge("fit", "sbm:nodes=200,features=8", *words, "--checkpoint-every", "1", "--quiet").returncode == 0
     folder = RunFolder(tmp_path / "r")
-    method = folder.read_model()
-    train(method, load("sbm:nodes=200,features=8"), checkpoint=Checkpoint(checkpoint, every=1))
+    method, graph = folder.read_model(), load("sbm:nodes=200,features=8").without_labels()
+    saved = Checkpoint(checkpoint, describe_run(method, graph, 0), every=1)
+    train(method, method.prepare(graph), Key(0), checkpoint=saved)
     folder.record.unlink()
     other = failing("fit", "sbm:nodes=200,features=8,seed=9", *words, "--resume")
     assert "another run: its info" in other or "another run: its graph" in other or "num_edges" in other

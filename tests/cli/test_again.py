@@ -18,10 +18,10 @@ from graphs import random_graph
 from ssge.cli.options import Reading
 from ssge.errors import InputError
 from ssge.estimator import SSGE
-from ssge.experiments import run as runs
-from ssge.experiments.folder import RunFolder
 from ssge.io.embeddings import read_embedding
 from ssge.methods import METHODS
+from ssge.runs import fit as running
+from ssge.runs.folder import RunFolder
 
 N = 40
 
@@ -138,7 +138,7 @@ def test_a_warm_start_keeps_the_method(here: Path, ssge: Command, monkeypatch: p
     one_line(ssge(*words, "--out", "x", "--method", "sge"), "Unknown method 'sge'")
     monkeypatch.setitem(METHODS._items, "other", METHODS["ssge"])
     monkeypatch.setitem(METHODS._names, "other", "other")
-    one_line(ssge(*words, "--out", "x", "--method", "other"), "--method must be ssge, that of run; received other.")
+    one_line(ssge(*words, "--out", "x", "--method", "other"), "method must be ssge, that of run; received other.")
     assert ssge(*words, "--out", "x", "--method", "SSGE").code == 0
 
 
@@ -150,19 +150,18 @@ def test_resume_is_offered_only_where_it_would_help(here: Path, ssge: Command) -
     RunFolder(here / "run").record.unlink()
     one_line(ssge(*words), "or --resume it,")
     for command in (("evaluate", "run"), ("neighbors", "run", "1"), ("outliers", "run")):
-        one_line(ssge(*command), "The run in run is not finished; go on with ssge fit ... --resume.")
+        one_line(ssge(*command), "The run in run is not finished; continue with ssge fit ... --resume.")
 
 
-def test_a_run_and_an_estimator_do_not_share_a_folder(here: Path, ssge: Command) -> None:
-    model = SSGE(n_components=3, hidden=(4,), epochs=1, random_state=0).fit(random_graph())
-    with pytest.raises(InputError, match="run holds a run of the command line"):
+def test_a_saved_estimator_is_a_run(here: Path, ssge: Command) -> None:
+    model = SSGE(widths=(4, 3), epochs=1, random_state=0).fit(random_graph())
+    with pytest.raises(InputError, match="run holds another run"):
         model.save("run")
     assert RunFolder(here / "run").read_record().graph["num_nodes"] == N
     model.save("model")
-    for words in ((), ("--resume",)):
-        one_line(ssge("fit", "karate", "--out", "model", "--quiet", *words), "model holds another run (estimator.json)")
+    one_line(ssge("fit", "karate", "--out", "model", "--quiet"), "model holds another run (record.json)")
+    assert ssge("neighbors", "model", "1", "-k", "2").code == 0
     assert ssge("fit", "karate", "--out", "model", "--force", "--quiet", "--epochs", "1").code == 0
-    assert not (here / "model" / "estimator.json").exists()
     assert SSGE.load("model").embedding_.shape[0] == 34
 
 
@@ -193,7 +192,6 @@ def test_a_damaged_history_is_named_by_its_line(here: Path) -> None:
             with pytest.raises(InputError, match=r"history\.jsonl, line 2: an epoch as JSON expected"):
                 read()
     folder.history.unlink()
-    assert SSGE.load(here / "run").history_ == []
     with pytest.raises(InputError, match="No such file"):
         folder.read_history()
 
@@ -212,11 +210,11 @@ def test_too_little_memory_is_told_before_anything_is_written(
     here: Path, ssge: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    monkeypatch.setattr(runs, "check_memory", lambda *arguments: asked.append(arguments))
+    monkeypatch.setattr(running, "check_memory", lambda *arguments: asked.append(arguments))
     assert ssge("fit", "karate", "--out", "x", "--epochs", "0", "--dtype", "float64", "--quiet").code == 0
-    ((graph, method, config, dtype),) = asked
-    assert method == "ssge"
-    assert graph.num_nodes == 34 and config.epochs == 0 and dtype == "float64"
+    ((graph, planned),) = asked
+    assert planned.method.name == "ssge"
+    assert graph.num_nodes == 34 and planned.config.epochs == 0 and planned.dtype == "float64"
     monkeypatch.undo()
     monkeypatch.chdir(here)
     one_line(ssge("fit", "karate", "--out", "y", "--widths", "99999999", "--quiet"), "Training needs about")

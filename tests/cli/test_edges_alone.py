@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from commands import code_of
 
-from ssge.experiments.folder import RunFolder
 from ssge.io.embeddings import read_embedding
+from ssge.runs.folder import RunFolder
 
 N = 60
 SMALL = ("--width", "4", "--walk-length", "8", "--window", "2", "--epochs", "2")

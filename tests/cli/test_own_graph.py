@@ -18,8 +18,8 @@ import pytest
 from commands import code_of
 
 from ssge.evaluation import kmeans_labels
-from ssge.experiments.folder import RunFolder
 from ssge.io.embeddings import Embedding, read_embedding
+from ssge.runs.folder import RunFolder
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 N, NEW = 240, 12

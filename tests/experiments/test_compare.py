@@ -12,9 +12,9 @@ from graphs import random_graph
 from ssge.experiments import compare as module
 from ssge.experiments.compare import Summary, compare
 from ssge.experiments.protocols import PROTOCOLS
-from ssge.experiments.recipes import Recipe
 from ssge.experiments.references import CLUSTERINGS, UNTRAINED, spectral_clustering
 from ssge.experiments.tables import HEADINGS, cells
+from ssge.runs.recipes import Recipe
 
 GRAPH = random_graph(n=120, p=6, m=400)
 RECIPE = Recipe(name="gae/random", method="gae", dataset="random", config={"epochs": 2, "widths": [4]})

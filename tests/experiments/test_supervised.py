@@ -16,17 +16,18 @@ from graphs import random_graph
 from ssge.datasets import random_splits, split_of
 from ssge.errors import InputError
 from ssge.experiments import compare as comparing
-from ssge.experiments.card import card
 from ssge.experiments.compare import compare, score
-from ssge.experiments.estimate import estimate, training_memory
-from ssge.experiments.folder import RunFolder
 from ssge.experiments.protocols import PROTOCOLS, Protocol, evaluate_classifier
-from ssge.experiments.recipes import Recipe, load_recipe, recipes
-from ssge.experiments.run import fit, resolve_config
 from ssge.graph import Graph, Split
 from ssge.methods import METHODS
+from ssge.ops.random import Key
+from ssge.runs import fit as running
+from ssge.runs.card import card
+from ssge.runs.estimate import estimate
+from ssge.runs.folder import RunFolder
+from ssge.runs.plan import Start, info_for, plan, resolve_config
+from ssge.runs.recipes import Recipe, load_recipe, recipes
 from ssge.training.checkpoint import build
-from ssge.training.trainer import train
 
 PUBLIC = Split(np.arange(0, 30), np.arange(30, 60), np.arange(60, 160))
 OTHER = Split(np.arange(100, 130), np.arange(30, 60), np.arange(0, 30))
@@ -35,6 +36,14 @@ QUICK = PROTOCOLS["quick"].model_copy(update={"cluster_seeds": 1})
 RELEASED = PROTOCOLS["released-code"].model_copy(update={"cluster_seeds": 1})
 SHORT: dict[str, Any] = {"epochs": 4}
 SUPERVISED = [name for name in METHODS if METHODS[name].supervised]
+
+
+def fit(
+    graph: Graph, name: str, settings: dict[str, Any], out: Path | None = None, seed: int = 0, **options: Any
+) -> Any:
+    """Fit a method with some settings."""
+    planned = plan(graph.info, name, settings=settings, seed=seed)
+    return running.fit(graph, planned, None if out is None else RunFolder(out), **options)
 
 
 def labels_changed(nodes: np.ndarray, graph: Graph = GRAPH) -> Graph:
@@ -105,10 +114,10 @@ def test_each_seed_has_its_split_in_a_circle() -> None:
 
 @pytest.mark.parametrize("name", SUPERVISED)
 def test_labels_of_other_nodes_change_no_byte_and_those_of_training_nodes_do(name: str) -> None:
-    config = resolve_config(name, SHORT)
+    config = SHORT
 
     def vectors(graph: Graph, seed: int = 0) -> bytes:
-        return fit(graph, name, config, seed=seed, quiet=True).embedding.vectors.tobytes()
+        return fit(graph, name, config, seed=seed).embedding.vectors.tobytes()
 
     hidden = np.setdiff1d(np.arange(200), PUBLIC.train)
     assert vectors(GRAPH) == vectors(labels_changed(hidden))
@@ -124,10 +133,10 @@ def test_labels_of_other_nodes_change_no_byte_and_those_of_training_nodes_do(nam
 def test_labels_of_test_nodes_do_not_choose_the_best_epoch_and_those_of_validation_nodes_do(
     name: str, keep: str
 ) -> None:
-    config = resolve_config(name, {"epochs": 12, "keep": keep, "lr": 0.1})
+    config = {"epochs": 12, "keep": keep, "lr": 0.1}
 
     def kept(graph: Graph) -> tuple[float, bytes]:
-        run = fit(graph, name, config, quiet=True)
+        run = fit(graph, name, config)
         return run.record.final["epoch"], run.embedding.vectors.tobytes()
 
     hidden = np.setdiff1d(np.arange(200), np.concatenate([PUBLIC.train, PUBLIC.valid]))
@@ -145,8 +154,7 @@ def test_what_a_method_is_given_holds_labels_of_training_nodes_alone(
     seen: list[Graph] = []
     prepare = METHODS["gcn"].prepare
     monkeypatch.setattr(METHODS["gcn"], "prepare", lambda self, graph: (seen.append(graph), prepare(self, graph))[1])
-    method = build("gcn", SHORT | {"keep": keep}, METHODS["gcn"].sizes(GRAPH))
-    train(method, GRAPH, labeled=PUBLIC.train, validation=PUBLIC.valid)
+    fit(GRAPH, "gcn", SHORT | {"keep": keep})
     assert seen
     for graph in seen:
         assert graph.labels is not None and GRAPH.labels is not None
@@ -158,69 +166,54 @@ def test_what_a_method_is_given_holds_labels_of_training_nodes_alone(
 def test_a_class_that_no_training_node_has_keeps_its_column() -> None:
     assert GRAPH.labels is not None
     labels = np.where(np.isin(np.arange(200), PUBLIC.train), GRAPH.labels % 2, 2)
-    run = fit(replace(GRAPH, labels=labels), "gcn", resolve_config("gcn", SHORT), quiet=True)
+    run = fit(replace(GRAPH, labels=labels), "gcn", SHORT)
     assert run.embedding.vectors.shape == (200, 3)
 
 
 def test_training_needs_labels_and_training_nodes() -> None:
-    method = build("gcn", SHORT, METHODS["gcn"].sizes(GRAPH))
+    nobody = PUBLIC._replace(train=np.array([], dtype=np.int64))
     with pytest.raises(InputError, match="at least 1 training node"):
-        train(method, GRAPH, labeled=np.array([], dtype=np.int64))
-    for action in (fit, estimate):
+        fit(replace(GRAPH, splits=(nobody,)), "gcn", SHORT)
+    for action in (fit, lambda g, n, s: estimate(g, plan(g.info, n, settings=s))):
         with pytest.raises(InputError, match="has no labels"):
-            action(GRAPH.without_labels(), "gcn", resolve_config("gcn"))
+            action(GRAPH.without_labels(), "gcn", {})
 
 
 def test_the_best_epoch_needs_validation_nodes() -> None:
     graph = replace(GRAPH, splits=(PUBLIC._replace(valid=np.array([], dtype=np.int64)),))
-    with pytest.raises(InputError, match="validation must name at least 1 node"):
-        fit(graph, "gcn", resolve_config("gcn", SHORT | {"keep": "best"}), quiet=True)
+    with pytest.raises(InputError, match="keeps its best epoch, so there must be at least 1 validation node"):
+        fit(graph, "gcn", SHORT | {"keep": "best"})
 
 
 @pytest.mark.parametrize("name", SUPERVISED)
 @pytest.mark.parametrize("widths", [(), (5,), (5, 4)])
 def test_any_number_of_hidden_layers_can_be_estimated_and_fitted(name: str, widths: tuple[int, ...]) -> None:
-    config = resolve_config(name, SHORT | {"widths": widths})
-    run = fit(GRAPH, name, config, quiet=True)
+    config = SHORT | {"widths": widths}
+    run = fit(GRAPH, name, config)
     assert run.embedding.vectors.shape == (200, 3)
-    found = estimate(GRAPH, name, config)
+    found = estimate(GRAPH, plan(GRAPH.info, name, settings=config))
     assert found.parameters == run.record.parameters
     assert found.memory > 0
 
 
-def test_estimates_count_the_search_for_the_best_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    passes: list[int] = []
-    encode = METHODS["gcn"].encode
-    monkeypatch.setattr(METHODS["gcn"], "encode", lambda *words: (passes.append(1), encode(*words))[1])
-    last, best = (resolve_config("gcn", {"keep": keep}) for keep in ("last", "best"))
-    assert training_memory(GRAPH, "gcn", best) > training_memory(GRAPH, "gcn", last)
-    assert estimate(GRAPH, "gcn", best).seconds
-    assert len(passes) > 1  # one an epoch, beside that after the last
-
-
-def test_attention_needs_memory_for_edges_times_heads() -> None:
-    one, eight = (training_memory(GRAPH, "gat", resolve_config("gat", {"heads": heads})) for heads in (1, 8))
-    assert eight - one >= 4 * 7 * GRAPH.num_edges * 8
-
-
 def test_only_chosen_layers_are_penalized() -> None:
     for name, penalized, sizes in (("gcn", "first", [2, 2]), ("mlp", "all", [4]), ("gat", "all", [8])):
-        method = build(name, {"decay_layers": penalized, "weight_decay": 0.1}, METHODS[name].sizes(GRAPH))
+        method = build(name, {"decay_layers": penalized, "weight_decay": 0.1}, info_for(METHODS[name], GRAPH))
         groups = method.optimizer().param_groups
         assert [len(group["params"]) for group in groups] == sizes
         assert [group["weight_decay"] for group in groups] == [0.1, 0.0][: len(sizes)]
         assert {id(p) for group in groups for p in group["params"]} == {id(p) for p in method.parameters()}
-    first = build("gcn", {}, METHODS["gcn"].sizes(GRAPH))
+    first = build("gcn", {}, info_for(METHODS["gcn"], GRAPH))
     assert first.optimizer().param_groups[0]["params"][0] is first.encoder.layers[0].weight  # type: ignore[index]
 
 
 @pytest.mark.parametrize("name", SUPERVISED)
 def test_dropout_is_of_training_alone(name: str) -> None:
-    method = build(name, SHORT, METHODS[name].sizes(GRAPH), dtype=torch.float64)
-    view, draw = method.prepare(GRAPH.with_labels_of(PUBLIC.train)), torch.Generator().manual_seed(0)
-    assert method(view, draw).total != method(view, draw).total
+    method = build(name, SHORT, info_for(METHODS[name], GRAPH), dtype=torch.float64)
+    view, draw = method.prepare(GRAPH.with_labels_of(PUBLIC.train)), Key(0)
+    assert method(view, draw).total != method(view, draw.fold_in(1)).total
     torch.testing.assert_close(method.embed(GRAPH), method.embed(GRAPH), rtol=0, atol=0)
-    plain = build(name, SHORT | {"dropout": 0, "input_dropout": 0}, METHODS[name].sizes(GRAPH), dtype=torch.float64)
+    plain = build(name, SHORT | {"dropout": 0, "input_dropout": 0}, info_for(METHODS[name], GRAPH), dtype=torch.float64)
     labels = torch.from_numpy(GRAPH.labels)[PUBLIC.train]  # type: ignore[index]
     expected = torch.nn.functional.cross_entropy(plain.embed(GRAPH)[PUBLIC.train], labels)
     torch.testing.assert_close(plain(view, draw).total, expected)
@@ -228,15 +221,15 @@ def test_dropout_is_of_training_alone(name: str) -> None:
 
 def test_mlp_sees_no_edge() -> None:
     bare = Graph.of(edges=np.zeros((2, 0), dtype=np.int64), features=GRAPH.features, labels=GRAPH.labels)
-    runs = [fit(g, "mlp", resolve_config("mlp", SHORT), quiet=True) for g in (replace(bare, splits=(PUBLIC,)), GRAPH)]
+    runs = [fit(g, "mlp", SHORT) for g in (replace(bare, splits=(PUBLIC,)), GRAPH)]
     assert runs[0].embedding.vectors.tobytes() == runs[1].embedding.vectors.tobytes()
 
 
 def test_a_run_is_judged_on_the_split_of_its_seed(tmp_path: Path) -> None:
     graph = replace(GRAPH, splits=(PUBLIC, OTHER), name="own")
     recipe = Recipe(name="mine", method="gcn", dataset="own")
-    config = resolve_config("gcn", {"epochs": 30})
-    summary = compare(recipe, graph, QUICK, 2, tmp_path, config=config, quiet=True)
+    config = {"epochs": 30}
+    summary = compare(recipe, graph, QUICK, 2, tmp_path, settings=config)
     assert graph.labels is not None
     for seed, split in enumerate((PUBLIC, OTHER)):
         folder = RunFolder(tmp_path / f"seed-{seed}")
@@ -249,12 +242,12 @@ def test_a_run_is_judged_on_the_split_of_its_seed(tmp_path: Path) -> None:
     names = [row.name for row in summary.rows()]
     assert {"GCN", "untrained encoder", "raw features"} <= set(names)
     with pytest.raises(InputError, match="other settings, data or training nodes"):
-        compare(recipe, graph, RELEASED, 2, tmp_path, config=config, quiet=True)
+        compare(recipe, graph, RELEASED, 2, tmp_path, settings=config)
 
 
 def test_other_splits_than_those_of_training_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = RunFolder(tmp_path / "run")
-    fit(GRAPH, "gcn", resolve_config("gcn", SHORT), out=folder.path, quiet=True)
+    fit(GRAPH, "gcn", SHORT, out=folder.path)
     monkeypatch.setattr(comparing, "evaluate", None)  # no probe is trained on class scores
     with pytest.raises(InputError, match="trained on the training nodes of splits 'paper'"):
         score(folder, GRAPH, RELEASED)
@@ -263,27 +256,26 @@ def test_other_splits_than_those_of_training_are_refused(tmp_path: Path, monkeyp
 
 
 def test_no_run_starts_from_labels_that_may_be_tested(tmp_path: Path) -> None:
-    config = resolve_config("gcn", SHORT)
-    fit(GRAPH, "gcn", config, out=tmp_path / "run", quiet=True)
+    config = SHORT
+    fit(GRAPH, "gcn", config, out=tmp_path / "run")
     with pytest.raises(InputError, match="GCN cannot start from another run"):
-        fit(GRAPH, "gcn", config, out=tmp_path / "next", start=tmp_path / "run", quiet=True)
-    assert not (tmp_path / "next").exists()
+        plan(GRAPH.info, start=Start(RunFolder(tmp_path / "run").read_model(), "run"))
 
 
 def test_resuming_with_other_training_nodes_is_refused(tmp_path: Path) -> None:
-    config = resolve_config("gcn", SHORT)
+    config = SHORT
     with pytest.raises(Exception, match="Stopped after epoch 2"):
-        fit(GRAPH, "gcn", config, out=tmp_path, quiet=True, observers=[lambda line: line["epoch"] == 2])
+        fit(GRAPH, "gcn", config, out=tmp_path, observers=[lambda line: line["epoch"] == 2])
     other = replace(GRAPH, splits=(OTHER,))
     with pytest.raises(InputError, match="is of another run: its graph is"):
-        fit(other, "gcn", config, out=tmp_path, quiet=True, resume=True)
-    resumed = fit(GRAPH, "gcn", config, out=tmp_path, quiet=True, resume=True)
-    whole = fit(GRAPH, "gcn", config, quiet=True)
+        fit(other, "gcn", config, out=tmp_path, resume=True)
+    resumed = fit(GRAPH, "gcn", config, out=tmp_path, resume=True)
+    whole = fit(GRAPH, "gcn", config)
     assert resumed.embedding.vectors.tobytes() == whole.embedding.vectors.tobytes()
 
 
 def test_history_and_record_tell_of_the_best_epoch(tmp_path: Path) -> None:
-    run = fit(GRAPH, "gcn", resolve_config("gcn", SHORT | {"keep": "best"}), out=tmp_path, quiet=True)
+    run = fit(GRAPH, "gcn", SHORT | {"keep": "best"}, out=tmp_path)
     history = RunFolder(tmp_path).read_history()
     assert [line["valid_accuracy"] for line in history] == [line["valid_accuracy"] for line in run.history]
     assert RunFolder(tmp_path).read_record().final == max(
@@ -295,8 +287,8 @@ def test_history_and_record_tell_of_the_best_epoch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keep", ["last", "best"])
 def test_the_card_says_whose_labels_chose_the_epoch(keep: str) -> None:
-    run = fit(GRAPH, "gcn", resolve_config("gcn", SHORT | {"keep": keep}), quiet=True)
-    text = " ".join(card(run.record, GRAPH, run.embedding).split())
+    run = fit(GRAPH, "gcn", SHORT | {"keep": keep})
+    text = " ".join(card(run.record).split())
     for said in (
         "of splits 'paper' (those of its validation nodes chose the epoch) by GCN",
         f"| epochs | 4; kept: epoch {run.record.final['epoch']:.0f}, the best on validation nodes |",
@@ -311,11 +303,11 @@ def test_the_card_says_that_labels_were_seen() -> None:
         ("gcn", "class scores, learned from the labels", "without labels"),
         ("ssge", "without labels", "class scores"),
     ):
-        run = fit(GRAPH, method, resolve_config(method, SHORT | {"widths": (8, 4)}), quiet=True)
-        text = card(run.record, GRAPH, run.embedding)
+        run = fit(GRAPH, method, SHORT | {"widths": (8, 4)})
+        text = card(run.record)
         assert said in text
         assert unsaid not in text
-        assert ("hold nothing of any label" in text) == (method == "ssge")
+        assert ("Training used no labels" in text) == (method == "ssge")
 
 
 def write_tables(folder: Path, n: int = 60) -> list[str | Path]:

@@ -10,8 +10,8 @@ from sklearn.metrics import roc_auc_score
 
 from ssge.datasets import load
 from ssge.experiments.references import untrained_encoder
-from ssge.experiments.run import fit, resolve_config
 from ssge.graph import Graph
+from ssge.runs.fit import fit
 from ssge.tasks.outliers import outlier_scores
 
 
@@ -45,16 +45,16 @@ def planted() -> tuple[Graph, np.ndarray, Any]:
     source, target = np.where(outlier[target], target, source), np.where(outlier[target], source, target)
     target = np.where(outlier[source], rng.integers(600, size=source.size), target)
     graph = Graph.of(edges=np.stack([source, target]), features=clean.features)
-    return graph, outlier, resolve_config("ssge", {"epochs": 30, "widths": (32, 32)})
+    return graph, outlier, plan(graph.info, settings={"epochs": 30, "widths": (32, 32)})
 
 
 def test_planted_outliers_are_found_and_training_helps(planted: tuple[Graph, np.ndarray, Any]) -> None:
-    graph, outlier, config = planted
+    graph, outlier, planned = planted
     found = [
         roc_auc_score(outlier, outlier_scores(vectors))
         for vectors in (
-            fit(graph, "ssge", config, quiet=True).embedding.vectors,
-            untrained_encoder(graph, "ssge", config, 0),
+            fit(graph, planned).embedding.vectors,
+            untrained_encoder(graph, planned),
             graph.features,
         )
     ]

@@ -7,6 +7,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from types import FunctionType, NoneType
 from typing import Any
 
@@ -88,10 +89,11 @@ def _config_class(words: list[str]) -> Any:
 
 
 def _lenient(command: FunctionType, settings: Any) -> FunctionType:
-    """Return a command whose parameters are all optional."""
+    """Return a command whose parameters are all optional: a required one is a graph, a recipe or a folder."""
     code = command.__code__
-    copy = FunctionType(code, command.__globals__, command.__name__, (None,) * code.co_argcount)
-    copy.__kwdefaults__ = dict.fromkeys(code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount])
+    copy = FunctionType(code, command.__globals__, command.__name__, ("",) * code.co_argcount)
+    named = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+    copy.__kwdefaults__ = dict.fromkeys(named, Path()) | (command.__kwdefaults__ or {})
     copy.__annotations__ = dict(command.__annotations__)
     return with_settings(copy, settings)
 

@@ -91,7 +91,7 @@ def check_memory(graph: Graph, plan: Plan, available: int | None = None) -> None
     """
     free = available_memory() if available is None else available
     itemsize = np.dtype(plan.dtype).itemsize
-    declared = plan.method.dense_memory(plan.config, graph.info, itemsize)
+    declared = plan.method.dense_memory(plan.config, graph.info, itemsize) + _parameters(graph, plan, itemsize)
     if declared <= free and _generous(graph, plan, itemsize) + declared <= free:
         return
     needed = declared if declared > free else estimate(graph, plan).memory
@@ -131,8 +131,15 @@ def _generous(graph: Graph, plan: Plan, itemsize: int) -> int:
     dense = 0 if hasattr(graph.features, "nnz") else 4 * p
     heads = getattr(config, "heads", 1)
     walks = getattr(config, "batch", 0) * getattr(config, "walk_length", 0) * 40
-    rows = n * (GENEROUS * (sum(widths) * heads + max(widths)) + dense)
+    rows = n * (GENEROUS * (sum(widths) * heads + max(widths) + getattr(config, "anchors", 0)) + dense)
     return itemsize * (rows + 64 * (m + n) * heads + 4 * sum(widths) * p + walks * max(widths))
+
+
+def _parameters(graph: Graph, plan: Plan, itemsize: int) -> int:
+    """Return the bytes of the encoder's weights, their gradients and the state of Adam, from the widths alone."""
+    widths = (graph.num_features, *getattr(plan.config, "widths", ()))
+    table = graph.num_nodes * int(getattr(plan.config, "width", 0))
+    return 4 * itemsize * (sum(a * b for a, b in pairwise(widths)) + 2 * table)
 
 
 def _smaller(config: Any) -> str:

@@ -141,6 +141,8 @@ def _visible(graph: Graph, plan: Plan, splits: SplitKind, facts: Facts | None) -
     keep: Any = getattr(plan.config, "keep", "last")
     if keep == "last":
         return graph.with_labels_of(split.train), None
+    if not split.valid.size:
+        raise InputError(f"{plan.method.title} keeps its best epoch, so there must be at least 1 validation node.")
     labels = graph.with_labels_of(split.valid).labels
     assert labels is not None
     return graph.with_labels_of(split.train), Best(labels, keep)
