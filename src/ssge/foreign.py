@@ -31,6 +31,8 @@ class Parts(NamedTuple):
         What the source says of its size, where it says so.
     undirected
         Each edge stands for both directions.
+    arranged
+        Edges and weights have the form that `Graph` holds; `ssge.graph.arrange` makes it.
     """
 
     features: Any = None
@@ -40,6 +42,7 @@ class Parts(NamedTuple):
     node_ids: Any = None
     num_nodes: int | None = None
     undirected: bool = False
+    arranged: bool = False
 
 
 def is_graph(value: Any) -> bool:

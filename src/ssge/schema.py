@@ -99,6 +99,11 @@ class FeatureSchema(BaseModel):
     direction: Literal["both", "in", "out"] | None = None
 
     @property
+    def fitted(self) -> bool:
+        """Whether the schema says how columns are encoded, and not only which features to make."""
+        return bool(self.names)
+
+    @property
     def table_columns(self) -> tuple[Column, ...]:
         """Those of `columns` that a node table must have; none for a feature matrix."""
         columns = self.columns[: len(self.columns) - len(self.edge_columns)]

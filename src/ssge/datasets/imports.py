@@ -25,12 +25,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.datasets.facts import Facts
-from ssge.datasets.features import compact
 from ssge.datasets.modules import Module, read_package, resolve
 from ssge.datasets.store import cache_folder
 from ssge.errors import InputError
 from ssge.files import atomic
 from ssge.graph import Graph
+from ssge.io.compact import compact
 
 log = logging.getLogger(__name__)
 

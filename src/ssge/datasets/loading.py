@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ssge.datasets import gnn_benchmark, imports, ogb, planetoid, sbm, toys, wikics
+from ssge.datasets import benchmarks, imports, planetoid, sbm, toys
 from ssge.datasets.facts import DATASETS, Facts
 from ssge.datasets.store import obtain
 from ssge.errors import InputError
@@ -18,9 +18,9 @@ from ssge.graph import Graph
 
 _LOADERS: dict[str, Callable[..., Graph]] = {
     "planetoid": planetoid.read,
-    "npz": gnn_benchmark.read,
-    "wikics": wikics.read,
-    "ogb": ogb.read,
+    "npz": benchmarks.gnn_benchmark,
+    "wikics": benchmarks.wikics,
+    "ogb": benchmarks.ogb,
     "imports": imports.read,
     "digits": toys.digits,
     "karate": toys.karate,

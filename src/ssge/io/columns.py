@@ -66,8 +66,8 @@ class Raw(NamedTuple):
         return self._replace(values=np.pad(self.values, ((0, more), (0, 0)), constant_values=np.nan))
 
 
-def raw_column(table: Table, name: str, column: Any, *, named: bool = False, kind: str | None = None) -> Raw:
-    """Say what a column of a node table is.
+def raw_column(table: Table, name: str, column: Any, named: bool = False, kind: str | None = None) -> Raw:
+    """Find the kind of a column of a node table, and read it.
 
     Parameters
     ----------

@@ -11,15 +11,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.errors import InputError
-from ssge.graph import FeatureMatrix
 from ssge.io.columns import Raw
 from ssge.io.sources import shown
 from ssge.schema import Column
 
 log = logging.getLogger(__name__)
 
-SPARSE_BELOW = 0.10
-"""Features with a smaller share of entries that are not zero stay sparse."""
 _SPREADS = 100
 
 
@@ -89,12 +86,12 @@ def warn_of_spreads(raws: Sequence[Raw], name: str) -> None:
 
 
 def encode(raw: Raw, column: Column) -> Any:
-    """Return the features of one column, n x its number of names, as float32, dense or sparse."""
+    """Return the features of one column, n x its number of names, dense or sparse."""
     absent = raw.missing()
     if raw.kind == "category":
         block = _one_hot(raw, column, absent)
     elif sp.issparse(raw.values):
-        block = sp.csr_array(raw.values, dtype=np.float32)
+        block = raw.values
     else:
         block = _numbers(raw, column, absent)
     if column.indicator:
@@ -130,19 +127,3 @@ def _one_hot(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> sp.csr_arra
     indptr = np.concatenate([[0], np.cumsum(known)])
     shape = (codes.size, len(column.levels))
     return sp.csr_array((np.ones(int(known.sum()), np.float32), codes[known], indptr), shape=shape)
-
-
-def joined(blocks: Sequence[Any]) -> FeatureMatrix:
-    """Put blocks of features side by side, sparse if few entries are not zero."""
-    n, p = int(blocks[0].shape[0]), sum(int(block.shape[1]) for block in blocks)
-    filled = sum(int(b.nnz if sp.issparse(b) else np.count_nonzero(b)) for b in blocks)
-    if filled < SPARSE_BELOW * n * p and any(sp.issparse(block) for block in blocks):
-        return sp.csr_array(sp.hstack([sp.csr_array(block) for block in blocks], format="csr"))
-    if len(blocks) == 1 and not sp.issparse(blocks[0]):
-        return np.ascontiguousarray(blocks[0])
-    matrix = np.empty((n, p), dtype=np.float32)
-    at = 0
-    for block in blocks:
-        matrix[:, at : at + block.shape[1]] = block.toarray() if sp.issparse(block) else block
-        at += int(block.shape[1])
-    return matrix

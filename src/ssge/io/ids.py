@@ -89,6 +89,15 @@ def encode(columns: Sequence[IdColumn], kind: Literal["integer", "text"] | None 
     return Encoded(dictionary.to_numpy(zero_copy_only=False).astype(object), codes)
 
 
+def refuse_repeats(column: IdColumn, encoded: Encoded) -> None:
+    """Refuse a first column in which an id occurs twice."""
+    codes = encoded.codes[0]
+    repeated = codes != np.arange(codes.size)  # different ids have the positions 0, 1, 2, ...
+    if repeated.any():
+        row = int(np.argmax(repeated))
+        raise InputError(f"{column.at(row)}: the id {shown(encoded.ids[codes[row]])} occurs more than once.")
+
+
 def _plain(column: IdColumn) -> Any:
     """Return the values as int64 or text."""
     import pyarrow as pa

@@ -14,21 +14,21 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError
 from ssge.foreign import Parts, from_adjacency
-from ssge.io.sources import Unpacked, one_line, shown, too_large
+from ssge.io.sources import LIMIT, Unpacked, one_line, shown, too_large
 from ssge.io.tables import numbers
 from ssge.io.text import TextTable
 
-BYTES_A_NODE = 64
-"""What a node takes at least once it is in a graph; bounds the nodes that a file may declare."""
+BYTES_PER_NODE = 64
+"""Least memory per node of a graph; bounds the nodes that a file may declare."""
 
 
 def refuse_size(path: Path, nodes: int, limit: int) -> None:
     """Refuse a graph of more nodes than fit into the limit."""
-    if nodes * BYTES_A_NODE > limit:
-        raise too_large(path, f"declares {nodes:,} nodes, which take {nodes * BYTES_A_NODE:,} bytes or more", limit)
+    if nodes * BYTES_PER_NODE > limit:
+        raise too_large(path, f"declares {nodes:,} nodes, which take {nodes * BYTES_PER_NODE:,} bytes or more", limit)
 
 
-def read_npz(path: Path, limit: int) -> Parts:
+def read_npz(path: Path, limit: int = LIMIT) -> Parts:
     """Read a scipy sparse matrix, or adjacency, attributes and labels in the layout of gnn-benchmark."""
     try:
         with zipfile.ZipFile(path) as archive:
