@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ssge.datasets.facts import DATASETS, Facts, File
+from ssge.datasets.facts import DATASETS, Facts, File, facts_of
 from ssge.datasets.loading import from_facts, load
 from ssge.datasets.splits import random_splits, released_code_splits
 
-__all__ = ["DATASETS", "Facts", "File", "from_facts", "load", "random_splits", "released_code_splits"]
+__all__ = ["DATASETS", "Facts", "File", "facts_of", "from_facts", "load", "random_splits", "released_code_splits"]

@@ -48,11 +48,11 @@ PACKAGES = {
 
 WORDS = 2_000
 MOST_MODULES = 0.25
-"""A word in more than this share of the modules says little of any of them and is left out."""
+"""Words in more than this share of the modules are left out."""
 SMALLEST_CLASS = 20
-"""Second-level packages with fewer modules are put together with the modules on top of their package."""
+"""Second-level packages with fewer modules are merged with the modules directly in their package."""
 
-_FORMAT = 1
+_FORMAT = 2
 _ARRAYS = ("data", "indices", "indptr", "shape", "edges", "labels", "class_names", "node_ids")
 
 
@@ -90,11 +90,13 @@ def read(facts: Facts, _: Mapping[str, Path]) -> Graph:
 def build(modules: Mapping[str, Module]) -> dict[str, NDArray[Any]]:
     """Turn modules into the arrays of a graph.
 
-    Features are tf-idf of the words, ``(1 + log count) * log(n / modules with the word)``, in rows of length
-    one. The vocabulary is the 2,000 words that occur in most modules but in no more than a quarter of them.
-    No word of an import statement is counted, nor are the names of the packages themselves, since they would
-    give the class away.
+    Features are tf-idf of the words, ``(1 + log count) * (1 + log((1 + n) / (1 + modules with the word)))``, in rows
+    of length one. The vocabulary is the 2,000 words that occur in most modules but in no more than a quarter of them.
+    Words of import statements and names of the packages are not counted, since they would give the class away.
     """
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.feature_extraction.text import TfidfTransformer
+
     classes = _classes(modules)
     names = list(classes)
     position = {name: i for i, name in enumerate(names)}
@@ -104,25 +106,16 @@ def build(modules: Mapping[str, Module]) -> dict[str, NDArray[Any]]:
         for item in modules[name].imports
         if (target := resolve(item, modules)) in position and target != name
     }
-    vocabulary, in_modules = _vocabulary([modules[name].words for name in names])
-    column = {word: j for j, word in enumerate(vocabulary)}
-    entries = [
-        (i, column[word], count)
-        for i, name in enumerate(names)
-        for word, count in modules[name].words.items()
-        if word in column
-    ]
-    row, col, counts = np.array(entries, dtype=np.int64).reshape(-1, 3).T
-    values = (1 + np.log(counts)) * np.log(len(names) / in_modules[col])
-    lengths = np.sqrt(np.bincount(row, values**2, len(names)))
-    shape = (len(names), len(vocabulary))
-    matrix = sp.csr_array((values / np.maximum(lengths[row], 1e-12), (row, col)), shape=shape, dtype=np.float32)
+    vectorizer = DictVectorizer()
+    counts = vectorizer.fit_transform([modules[name].words for name in names])
+    chosen = _vocabulary(vectorizer.feature_names_, counts)
+    matrix = sp.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(counts[:, chosen]), dtype=np.float32)
     class_names, labels = np.unique(list(classes.values()), return_inverse=True)
     return {
         "data": matrix.data,
         "indices": matrix.indices,
         "indptr": matrix.indptr,
-        "shape": np.array(shape),
+        "shape": np.array(matrix.shape),
         "edges": np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T,
         "labels": labels,
         "class_names": class_names,
@@ -145,12 +138,13 @@ def _classes(modules: Mapping[str, Module]) -> dict[str, str]:
     return {name: c for name, c in classes.items() if sizes[c] >= SMALLEST_CLASS}
 
 
-def _vocabulary(documents: Sequence[Counter[str]]) -> tuple[list[str], NDArray[np.int64]]:
+def _vocabulary(words: Sequence[str], counts: sp.csr_matrix) -> NDArray[np.int64]:
+    """Return the columns of the `WORDS` words that occur in most modules, in ascending order."""
     left_out = {word.lower() for word in keyword.kwlist}.union(*(package.split("_") for package in PACKAGES))
-    in_modules = Counter(word for words in documents for word in words)
-    kept = [w for w, count in in_modules.items() if count <= MOST_MODULES * len(documents) and w not in left_out]
-    chosen = sorted(sorted(kept, key=lambda word: (-in_modules[word], word))[:WORDS])
-    return chosen, np.array([in_modules[word] for word in chosen], dtype=np.int64)
+    in_modules = np.bincount(counts.indices, minlength=len(words))
+    kept = (in_modules <= MOST_MODULES * counts.shape[0]) & ~np.isin(words, list(left_out))
+    often = np.argsort(-in_modules, kind="stable")  # words are sorted, so ties are too
+    return np.sort(often[kept[often]][:WORDS])
 
 
 def _installed() -> dict[str, Path]:

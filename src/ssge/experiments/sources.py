@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from ssge.datasets import DATASETS, load
+from ssge.datasets import facts_of, load
 from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.io.reading import read_graph
@@ -62,4 +62,4 @@ def suited_to(method: str, source: str, reading: dict[str, Any]) -> dict[str, An
 
 def is_dataset(source: str) -> bool:
     """Tell whether this is the name of a dataset, with or without options."""
-    return source.partition(":")[0].strip() in DATASETS
+    return facts_of(source) is not None
