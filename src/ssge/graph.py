@@ -32,7 +32,7 @@ class Split(NamedTuple):
 
 
 class GraphInfo(NamedTuple):
-    """What a method must know of a graph to be built; only a supervised one is told the number of classes."""
+    """Sizes of a graph that a method is built from; the number of classes is 0 but for supervised methods."""
 
     num_nodes: int
     num_edges: int
@@ -64,7 +64,7 @@ class Graph:
     name
         Used in logs, records and plots.
     class_names
-        What the class indices stand for, where known.
+        Names of the classes, where known.
     schema
         How the feature columns were made of a user's tables, where `ssge.read_graph` made them.
     """
@@ -105,7 +105,7 @@ class Graph:
         return GraphInfo(self.num_nodes, self.num_edges, self.num_features)
 
     def with_labels_of(self, nodes: NDArray[np.int64]) -> Graph:
-        """Return the same graph with the labels of some nodes alone; the others have class -1, and splits are gone."""
+        """Return the graph with the labels of these nodes only: class -1 for the others, and no splits."""
         if self.labels is None:
             raise InputError(f"{self.name} has no labels, and a supervised method needs some.")
         if nodes.size == 0:
@@ -162,8 +162,8 @@ class Graph:
         node_ids
             Any hashable, unique. Default: the ids the source has, else 0..n-1.
         direction
-            ``both`` makes the graph symmetric; ``in`` lets a node hear from those that point at it, ``out``
-            from those it points at. Default: ``both``, but the edges of a `Graph` stay as they are.
+            ``both`` makes the graph symmetric; ``in`` sends messages along the edges, ``out`` against them.
+            Default: ``both``, but the edges of a `Graph` stay as they are.
         name
             A name for logs and records.
         dtype
@@ -299,7 +299,7 @@ def _checked_features(features: Any, dtype: type[np.floating[Any]]) -> FeatureMa
     if features is None:
         raise InputError(
             "The graph has no node features: give features=..., or read it with "
-            "ssge.read_graph(source, features='structural'), which makes some of its edges alone."
+            "ssge.read_graph(source, features='structural'), which makes some from its edges."
         )
     given = _numeric(features, "features")
     if given.ndim != 2:
@@ -389,7 +389,7 @@ def _checked_labels(given: Any, found: Any, n: int, name: str) -> tuple[NDArray[
         return _classes(given, n)
     try:
         return (None, ()) if found is None else _classes(found, n)
-    except InputError as error:  # labels that nobody asked for must not stand in the way
+    except InputError as error:  # labels that nobody asked for are no error
         log.warning("%s: the labels found in the graph are left out: %s", name, error)
         return None, ()
 

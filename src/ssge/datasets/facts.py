@@ -80,12 +80,9 @@ def facts_of(source: str) -> Facts | None:
 
 def _files(names: dict[str, str], folder: str, url: str, archive: str | None = None) -> tuple[File, ...]:
     """List the files of a dataset: checksums by name, in a folder at ``url`` or in a folder of the zip at ``url``."""
-    return tuple(
-        File(f"{folder}/{name}", f"{url}/{name}", sha256 or None)
-        if archive is None
-        else File(f"{folder}/{name}", url, sha256 or None, f"{archive}/{name}")
-        for name, sha256 in names.items()
-    )
+    if archive:
+        return tuple(File(f"{folder}/{name}", url, names[name] or None, f"{archive}/{name}") for name in names)
+    return tuple(File(f"{folder}/{name}", f"{url}/{name}", names[name] or None) for name in names)
 
 
 def _facts(name: str, entry: dict[str, Any]) -> Facts:

@@ -102,7 +102,7 @@ def _download(url: str, wanted: Sequence[File], cache: Path, title: str) -> None
 
 
 class _Progress:
-    """The progress of a download as pooch reports it: shown on a terminal; more than `MOST_BYTES` are an error."""
+    """The progress that pooch reports: shown on a terminal; more than `MOST_BYTES` are an error."""
 
     def __init__(self, label: str) -> None:
         from rich.console import Console

@@ -1,4 +1,4 @@
-"""Two small graphs from what is installed anyway: handwritten digits and the karate club."""
+"""Two small graphs from installed packages: handwritten digits and the karate club."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns as features: the encoding is fitted once, kept in a schema, and applied the same way ever after."""
+"""Columns as features: the encoding is fitted once, stored in a schema, and then applied in the same way."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SPREADS = 100
 
 
 def fit(raw: Raw, missing: Literal["error", "impute"], scale: Literal["none", "standard"]) -> Column:
-    """Return how to encode a column: levels, what stands for missing values, mean and deviation."""
+    """Return how to encode a column: levels, fill values, means and standard deviations."""
     absent = raw.missing()
     fixed: dict[str, Any] = {"name": raw.name, "kind": raw.kind, "indicator": bool(absent.any())}
     if raw.kind == "category":
@@ -48,14 +48,14 @@ def fit(raw: Raw, missing: Literal["error", "impute"], scale: Literal["none", "s
 
 
 def _deviations(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the standard deviations of columns; exactly 0 where what is left is only rounding of their mean."""
+    """Return the standard deviations of columns; exactly 0 where only rounding errors remain."""
     deviations = np.nanstd(values, axis=0, dtype=np.float64)
     relative = max(4, len(values)) * np.finfo(np.float64).eps
     return np.where(deviations > relative * np.nanmax(np.abs(values), axis=0), deviations, 0.0)
 
 
 def _refuse_missing(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> None:
-    """Refuse missing values if the column has nothing to stand for them, else count them."""
+    """Refuse missing values if the column has no fill values, else count them."""
     if absent.any():
         if not column.fill:
             raise InputError(f"{raw.at(int(np.argmax(absent)))}: the value is missing; missing='impute' fills it in.")
@@ -74,7 +74,7 @@ def _refuse_infinite(raw: Raw, values: NDArray[Any]) -> None:
 
 
 def warn_of_spreads(raws: Sequence[Raw], name: str) -> None:
-    """Say so if some columns of numbers vary far more than others, which then decide the embedding."""
+    """Warn if some columns of numbers vary far more than others, since they dominate the embedding."""
     spreads = {raw.name: float(_deviations(raw.values)[0]) for raw in raws if raw.kind == "number"}
     spreads = {column: spread for column, spread in spreads.items() if spread > 0}
     if spreads and max(spreads.values()) > _SPREADS * min(spreads.values()):
@@ -103,7 +103,7 @@ def encode(raw: Raw, column: Column) -> Any:
 def _numbers(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> NDArray[np.float32]:
     values = raw.values
     if values.shape[1] != column.width:
-        raise InputError(f"{raw.at(0)}: {column.width} numbers a row expected, {values.shape[1]} found.")
+        raise InputError(f"{raw.at(0)}: {column.width} numbers per row expected, {values.shape[1]} found.")
     _refuse_missing(raw, column, absent)
     if absent.any():
         values = np.where(np.isnan(values), column.fill, values)

@@ -26,11 +26,11 @@ class Tables(NamedTuple):
     Attributes
     ----------
     nodes
-        The column ``id``, then one an attribute.
+        The column ``id``, then one column per attribute.
     edges
-        The columns ``source`` and ``target``, then one an attribute; None if there are no edges.
+        The columns ``source`` and ``target``, then one column per attribute; None if there are no edges.
     undirected
-        Each edge stands for both directions.
+        Each edge has both directions.
     """
 
     nodes: Table
@@ -39,7 +39,7 @@ class Tables(NamedTuple):
 
 
 def read_graphml(path: Path, limit: int) -> Tables:
-    """Read GraphML; document types are refused, since they can blow a small file up."""
+    """Read GraphML; document types are refused, since entities can make a small file huge in memory."""
     import networkx as nx
 
     data = content(path, limit)
@@ -47,7 +47,7 @@ def read_graphml(path: Path, limit: int) -> Tables:
         raise InputError(f"{path} declares a document type or entities, which GraphML has no use for.")
     try:
         graph = nx.read_graphml(io.BytesIO(data))
-    except Exception as error:  # the reader stumbles over a damaged file in many ways
+    except Exception as error:  # a damaged file raises many kinds of errors
         raise InputError(f"{path} is damaged or no GraphML: {one_line(error)}") from None
     return from_networkx(graph, str(path))
 
@@ -75,7 +75,7 @@ def from_networkx(graph: Any, where: str) -> Tables:
     def table(keys: dict[str, list[Any]], data: list[dict[Any, Any]], what: str) -> ArrowTable:
         for name, values in keys.items():
             if any(name in attrs and _plain(attrs[name]) != value for attrs, value in zip(data, values, strict=True)):
-                log.warning("%s: %s %r is left out: the graph itself says what that is.", where, what, name)
+                log.warning("%s: %s %r is left out: the graph itself defines it.", where, what, name)
         attributes = list(dict.fromkeys(key for attrs in data for key in attrs if str(key) not in keys))
         columns = dict(keys)
         columns |= {str(name): [_plain(attrs.get(name)) for attrs in data] for name in attributes}

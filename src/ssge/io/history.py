@@ -9,7 +9,7 @@ from ssge.errors import InputError
 
 
 def read_history(path: Path) -> list[dict[str, float]]:
-    """Read a history; a line that is none is named."""
+    """Read a history; an error names the first line that is no epoch."""
     if not path.is_file():
         raise InputError(f"No such file: {path}.")
     history = []

@@ -33,7 +33,7 @@ class Nodes(NamedTuple):
     raws
         The columns that become features.
     labels
-        One a row, or None.
+        One per row, or None.
     given
         Whether the label was asked for; one found by its name is left out if it is of no use.
     """
@@ -47,7 +47,7 @@ class Nodes(NamedTuple):
 def read_nodes(table: Table, options: ReadOptions, schema: FeatureSchema) -> Nodes:
     """Read a node table: its ids, its labels, and the columns that become features.
 
-    A fitted schema says which columns must be there, and of which kind they are.
+    A fitted schema says which columns the table must have, and their kinds.
     """
     at = position(table, options.id, "id") if options.id is not None else named(table, ID) or 0
     chosen = None if options.columns is None else [position(table, column, "columns") for column in options.columns]

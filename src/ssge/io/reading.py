@@ -111,14 +111,9 @@ def read_graph(
     pairs: Any = list(edge_columns.items()) if isinstance(edge_columns, Mapping) else edge_columns
     named = (nodes, source, target, weight, id, columns, ignore, label)
     options = ReadOptions(*named, features, pairs, direction, delimiter, header, missing, scale, unknown, limit)
-    is_path = isinstance(edges, str | Path)
-    return _read(
-        edges,
-        options,
-        options.schema(like),
-        str(edges) if is_path else "edges",
-        name or (Path(edges).name.split(".")[0] if is_path else "") or "graph",
-    )
+    where = str(edges) if isinstance(edges, str | Path) else "edges"
+    found = Path(edges).name.split(".")[0] if isinstance(edges, str | Path) else ""
+    return _read(edges, options, options.schema(like), where, name or found or "graph")
 
 
 def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, name: str) -> Graph:
@@ -186,22 +181,7 @@ def _opened(edges: Any, options: ReadOptions, schema: FeatureSchema) -> Table | 
             opened: Tables | Parts = readers[kind](path, limit)
             return opened
     asked = (options.source, options.target, options.weight, *(column for column, _ in schema.edge_columns))
-    return _table(edges, "edges", options, ENDS, asked)
-
-
-def _table(
-    source: Any, what: str, options: ReadOptions, known: Any, asked: Sequence[Any], doubt: bool = False
-) -> Table:
-    return open_table(
-        source,
-        what,
-        delimiter=options.delimiter,
-        header=options.header,
-        known=known,
-        asked=[column.casefold() for column in asked if isinstance(column, str)],
-        doubt=doubt,
-        limit=options.limit or LIMIT,
-    )
+    return open_table(edges, "edges", options, ENDS, asked, doubt=False)
 
 
 def _nodes(
@@ -213,7 +193,7 @@ def _nodes(
         if isinstance(found, Tables):
             raise InputError("nodes goes with an edge table or a matrix; this graph has its own nodes.")
         asked = (options.id, options.label, *(options.columns or ()), *(options.ignore or ()))
-        table = _table(options.nodes, "nodes", options, node_tables.KNOWN, asked, doubt=True)
+        table = open_table(options.nodes, "nodes", options, node_tables.KNOWN, asked)
     elif isinstance(found, Tables):
         if (options.source, options.target, options.id) != (None, None, None):
             raise InputError("source, target and id name columns of tables; this graph has its own ends.")
