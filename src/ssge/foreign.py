@@ -28,9 +28,11 @@ class Parts(NamedTuple):
     edges
         2 x m node positions.
     num_nodes
-        What the source says of its size, where it says so.
+        Number of nodes, where the source states it.
     undirected
-        Each edge stands for both directions.
+        Each edge has both directions.
+    arranged
+        Edges and weights have the form that `Graph` holds; `ssge.graph.arrange` makes it.
     """
 
     features: Any = None
@@ -40,10 +42,11 @@ class Parts(NamedTuple):
     node_ids: Any = None
     num_nodes: int | None = None
     undirected: bool = False
+    arranged: bool = False
 
 
 def is_graph(value: Any) -> bool:
-    """Say whether a foreign object is a graph; a table is not, whatever its columns are called."""
+    """Return whether a foreign object is a graph; a table is not, whatever its column names are."""
     return not hasattr(value, "shape") and (_is_pyg(value) or _is_dgl(value) or _is_networkx(value))
 
 
@@ -226,26 +229,28 @@ def from_edges(edges: Any, node_ids: NDArray[Any] | None) -> NDArray[Any]:
 
 
 def _positions(nodes: NDArray[Any] | list[Any], node_ids: NDArray[Any]) -> NDArray[np.int64]:
-    """Return where in ``node_ids`` the ends of edges stand, all sources first, then all targets."""
-    if isinstance(nodes, np.ndarray) and np.can_cast(nodes.dtype, np.int64) and node_ids.dtype == np.int64:
-        order, flat = np.argsort(node_ids), nodes.reshape(-1)
-        at = np.searchsorted(node_ids[order], flat)
-        found: NDArray[np.int64] = order[np.minimum(at, order.size - 1)]
-        if (missing := np.flatnonzero(node_ids[found] != flat)).size:
-            raise _unknown(flat[missing[0]].item())
-        return found.reshape(2, -1)
-    position = dict(zip(node_ids.tolist(), range(node_ids.size), strict=True))
-    ends = nodes.reshape(-1).tolist() if isinstance(nodes, np.ndarray) else nodes
+    """Return the positions of the ends of edges in ``node_ids``, all sources first, then all targets."""
+    flat = nodes.reshape(-1) if isinstance(nodes, np.ndarray) else nodes
     try:
-        return np.array([position[node] for node in ends], dtype=np.int64).reshape(2, -1)
-    except KeyError as missing_id:
-        raise _unknown(missing_id.args[0]) from None
+        found = find(node_ids, flat)
     except TypeError as error:
         raise InputError(f"edges must name nodes by hashable ids; {error}.") from None
+    if (found < 0).any():
+        node = flat[int(np.argmax(found < 0))]
+        node = node.item() if isinstance(node, np.generic) else node
+        raise InputError(f"edges must name nodes among node_ids; {node!r} is not one of them.")
+    return found.reshape(2, -1)
 
 
-def _unknown(node: Any) -> InputError:
-    return InputError(f"edges must name nodes among node_ids; {node!r} is not one of them.")
+def find(known: NDArray[Any], ids: NDArray[Any] | list[Any]) -> NDArray[np.int64]:
+    """Return the positions of some ids among the known ones, -1 where they are not."""
+    if isinstance(ids, np.ndarray) and np.can_cast(ids.dtype, np.int64) and known.dtype == np.int64 and known.size:
+        order = np.argsort(known, kind="stable")
+        place = order[np.minimum(np.searchsorted(known, ids, sorter=order), known.size - 1)]
+        return np.where(known[place] == ids, place, -1)
+    position = {node: row for row, node in enumerate(known.tolist())}
+    given = ids.tolist() if isinstance(ids, np.ndarray) else ids
+    return np.fromiter((position.get(node, -1) for node in given), np.int64, len(given))
 
 
 def ids_of(node_ids: Any) -> NDArray[Any]:

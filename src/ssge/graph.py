@@ -32,7 +32,7 @@ class Split(NamedTuple):
 
 
 class GraphInfo(NamedTuple):
-    """What a method must know of a graph to be built; only a supervised one is told the number of classes."""
+    """Sizes of a graph that a method is built from; the number of classes is 0 but for supervised methods."""
 
     num_nodes: int
     num_edges: int
@@ -64,7 +64,7 @@ class Graph:
     name
         Used in logs, records and plots.
     class_names
-        What the class indices stand for, where known.
+        Names of the classes, where known.
     schema
         How the feature columns were made of a user's tables, where `ssge.read_graph` made them.
     """
@@ -105,7 +105,7 @@ class Graph:
         return GraphInfo(self.num_nodes, self.num_edges, self.num_features)
 
     def with_labels_of(self, nodes: NDArray[np.int64]) -> Graph:
-        """Return the same graph with the labels of some nodes alone; the others have class -1, and splits are gone."""
+        """Return the graph with the labels of these nodes only: class -1 for the others, and no splits."""
         if self.labels is None:
             raise InputError(f"{self.name} has no labels, and a supervised method needs some.")
         if nodes.size == 0:
@@ -162,8 +162,8 @@ class Graph:
         node_ids
             Any hashable, unique. Default: the ids the source has, else 0..n-1.
         direction
-            ``both`` makes the graph symmetric; ``in`` lets a node hear from those that point at it, ``out``
-            from those it points at. Default: ``both``, but the edges of a `Graph` stay as they are.
+            ``both`` makes the graph symmetric; ``in`` sends messages along the edges, ``out`` against them.
+            Default: ``both``, but the edges of a `Graph` stay as they are.
         name
             A name for logs and records.
         dtype
@@ -231,8 +231,6 @@ def _names(features: Any) -> tuple[str, ...]:
 
 
 def _checked(parts: Parts, labels: Any, direction: Direction, dtype: type[np.floating[Any]], name: str) -> Graph:
-    if direction not in ("both", "in", "out"):
-        raise InputError(f"direction must be 'both', 'in' or 'out'; received {direction!r}.")
     if dtype not in (np.float32, np.float64):
         raise InputError(f"dtype must be numpy.float32 or numpy.float64; received {dtype!r}.")
     if parts.num_nodes == 0:
@@ -243,22 +241,65 @@ def _checked(parts: Parts, labels: Any, direction: Direction, dtype: type[np.flo
         raise InputError(f"features must have one row per node ({parts.num_nodes}); received {n} rows.")
     if parts.node_ids is not None and parts.node_ids.size != n:
         raise InputError(f"node_ids must have one id per node ({n}); received {parts.node_ids.size}.")
-    edges, weights = _checked_edges(parts.edges, parts.weights, n, dtype)
-    edges, weights = _arranged(edges, weights, n, None if parts.undirected else direction, name)
-    connected = np.zeros(n, dtype=bool)
-    connected[edges] = True
-    if isolated := n - int(connected.sum()):
-        log.info("%s: %s isolated nodes kept, embedded by their own features.", name, f"{isolated:,}")
+    if not parts.arranged:
+        parts = arrange(parts._replace(num_nodes=n), direction, dtype, name)
     ids = np.arange(n) if parts.node_ids is None else parts.node_ids
     labels, class_names = _checked_labels(labels, parts.labels, n, name)
-    return Graph(features, edges, ids, weights, labels, (), name, class_names)
+    return Graph(features, parts.edges, ids, parts.weights, labels, (), name, class_names)
+
+
+def arrange(
+    parts: Parts, direction: Direction = "both", dtype: type[np.floating[Any]] = np.float32, name: str = "graph"
+) -> Parts:
+    """Check the edges and weights of a graph of ``num_nodes`` nodes and put them into the form of `Graph.edges`.
+
+    Removes self-loops and zero weights, merges duplicates, applies the direction, sorts by target, then source.
+    `Graph.of` takes the result as it is, so features can be made from arranged edges before the graph is built.
+    """
+    if direction not in ("both", "in", "out"):
+        raise InputError(f"direction must be 'both', 'in' or 'out'; received {direction!r}.")
+    n = int(parts.num_nodes or 0)
+    edges, weights = _checked_edges(parts.edges, parts.weights, n, dtype)
+    source, target = edges if direction != "out" else edges[::-1]
+    # As a sparse matrix, True + True is True: without weights, duplicates need no further care.
+    values = np.ones(source.size, dtype=bool) if weights is None else weights
+    loops = source == target
+    kept = ~loops & (values > 0)
+    if not kept.all():
+        source, target, values = source[kept], target[kept], values[kept]
+    matrix = sp.csr_array((values, (target, source)), shape=(n, n))
+    given = matrix.nnz
+    if direction == "both" or parts.undirected:
+        matrix = matrix.maximum(matrix.T.tocsr())
+    counts = {
+        "self-loops removed (encoders add their own)": loops.sum(),
+        "edges of weight zero removed": loops.size - kept.sum() - loops.sum(),
+        "duplicate edges merged": kept.sum() - given,
+        "reverse edges added (direction='in' or 'out' keeps the graph directed)": (matrix.nnz - given)
+        * (not parts.undirected),
+        "isolated nodes kept, embedded by their own features": n - np.count_nonzero(_touched(matrix)),
+    }
+    for what, count in counts.items():
+        if count:
+            log.info("%s: %s %s.", name, f"{count:,}", what)
+    entries = matrix.tocoo()
+    ordered = np.stack([entries.col, entries.row], dtype=np.int64)
+    weights = None if weights is None or np.all(entries.data == 1) else entries.data
+    return parts._replace(edges=ordered, weights=weights, arranged=True)
+
+
+def _touched(matrix: sp.csr_array) -> NDArray[np.bool_]:
+    """Return whether each node has an edge."""
+    touched: NDArray[np.bool_] = np.diff(matrix.indptr) > 0
+    touched[matrix.indices] = True
+    return touched
 
 
 def _checked_features(features: Any, dtype: type[np.floating[Any]]) -> FeatureMatrix:
     if features is None:
         raise InputError(
             "The graph has no node features: give features=..., or read it with "
-            "ssge.read_graph(source, features='structural'), which makes some of its edges alone."
+            "ssge.read_graph(source, features='structural'), which makes some from its edges."
         )
     given = _numeric(features, "features")
     if given.ndim != 2:
@@ -343,49 +384,12 @@ def _first_other(array: NDArray[Any]) -> str:
     raise AssertionError("every entry is a number")
 
 
-def _arranged(
-    edges: NDArray[np.integer[Any]],
-    weights: NDArray[np.floating[Any]] | None,
-    n: int,
-    direction: Direction | None,
-    name: str,
-) -> tuple[NDArray[np.int64], NDArray[np.floating[Any]] | None]:
-    """Remove loops and zero weights, merge duplicates, apply the direction; sort by target, then source.
-
-    Without a direction the edges are undirected ones, each given once.
-    """
-    source, target = edges if direction != "out" else edges[::-1]
-    # As a sparse matrix, True + True is True: without weights, duplicates need no further care.
-    values = np.ones(source.size, dtype=bool) if weights is None else weights
-    loops = source == target
-    kept = ~loops & (values > 0)
-    if not kept.all():
-        source, target, values = source[kept], target[kept], values[kept]
-    matrix = sp.csr_array((values, (target, source)), shape=(n, n))
-    given = matrix.nnz
-    if direction in ("both", None):
-        matrix = matrix.maximum(matrix.T.tocsr())
-    counts = {
-        "self-loops removed (encoders add their own)": loops.sum(),
-        "edges of weight zero removed": loops.size - kept.sum() - loops.sum(),
-        "duplicate edges merged": kept.sum() - given,
-        "reverse edges added (direction='in' or 'out' keeps the graph directed)": (matrix.nnz - given)
-        * (direction is not None),
-    }
-    for what, count in counts.items():
-        if count:
-            log.info("%s: %s %s.", name, f"{count:,}", what)
-    entries = matrix.tocoo()
-    ordered = np.stack([entries.col, entries.row], dtype=np.int64)
-    return ordered, None if weights is None or np.all(entries.data == 1) else entries.data
-
-
 def _checked_labels(given: Any, found: Any, n: int, name: str) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
     if given is not None:
         return _classes(given, n)
     try:
         return (None, ()) if found is None else _classes(found, n)
-    except InputError as error:  # labels that nobody asked for must not stand in the way
+    except InputError as error:  # labels that nobody asked for are no error
         log.warning("%s: the labels found in the graph are left out: %s", name, error)
         return None, ()
 

@@ -12,25 +12,25 @@ from ssge.files import atomic
 
 
 class Column(BaseModel):
-    """How one column of per node table becomes features.
+    """How one column of a node table becomes features.
 
     Attributes
     ----------
     name
         Of the column; ``x`` for the feature matrix of a whole-graph file.
     kind
-        ``number``, ``boolean``, ``category`` (one column per level), ``vector`` (a list of ``width`` numbers a row) or
+        ``number``, ``boolean``, ``category`` (one column per level), ``vector`` (``width`` numbers per row) or
         ``matrix`` (the features of a whole-graph file).
     width
-        Numbers a row; 1 but for vectors and matrices.
+        Numbers per row; 1 but for vectors and matrices.
     levels
         Of a category, in ascending order.
     indicator
-        Whether a further column says where values were missing.
+        Whether a further column marks missing values.
     fill
-        What stands for a missing value, one a number (0, no level, for a category); empty if they are an error.
+        Values that replace missing ones, one per number (0, no level, for a category); empty if they are an error.
     means, deviations
-        Subtracted and divided by, one a number; empty if the column is not scaled.
+        Subtracted, and divided by, one per number; empty if the column is not scaled.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -64,9 +64,9 @@ class FeatureSchema(BaseModel):
     features
         ``table`` and kinds of structural features, in the order of the feature columns.
     columns
-        Of the node table, then aggregated edge columns; what ``table`` stands for.
+        Of the node table, then aggregated edge columns; the features of ``table``.
     edge_columns
-        Edge columns and how each is aggregated over the edges of a node.
+        Edge columns and how each is aggregated per node.
     missing, scale
         As given to `ssge.read_graph`.
     names
@@ -97,6 +97,11 @@ class FeatureSchema(BaseModel):
     weighted: bool | None = None
     weight: str | None = None
     direction: Literal["both", "in", "out"] | None = None
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the schema says how columns are encoded, and not only which features to make."""
+        return bool(self.names)
 
     @property
     def table_columns(self) -> tuple[Column, ...]:

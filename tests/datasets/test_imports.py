@@ -186,3 +186,17 @@ def test_small_classes_are_merged_and_then_left_out(monkeypatch: pytest.MonkeyPa
     }
     monkeypatch.setattr(imports, "SMALLEST_CLASS", 4)
     assert "b" not in imports._classes(modules)
+
+
+def test_features_are_tf_idf_of_the_chosen_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(imports, "SMALLEST_CLASS", 1)
+    monkeypatch.setattr(imports, "MOST_MODULES", 0.5)
+    texts = {"numpy": "apple apple pear", "numpy.a": "apple common", "numpy.b": "common plum", "numpy.c": "common"}
+    modules = {name: read_module(name, f"'''{text}'''".encode(), False) for name, text in texts.items()}
+    built = imports.build(modules)
+    idf = {word: 1 + np.log((1 + 4) / (1 + count)) for word, count in {"apple": 2, "pear": 1, "plum": 1}.items()}
+    expected = np.zeros((4, 3))  # common is in three modules of four, more than a half
+    expected[0, :2] = (1 + np.log(2)) * idf["apple"], idf["pear"]
+    expected[1, 0], expected[2, 2] = idf["apple"], idf["plum"]
+    expected /= np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-12)
+    np.testing.assert_allclose(imports._matrix(built).toarray(), expected, rtol=1e-6)

@@ -118,7 +118,7 @@ def test_npy_and_its_ids_must_agree(tmp_path: Path) -> None:
     path = tmp_path / "e.npy"
     write_embedding(path, np.arange(3), vectors(3))
     for content, message in (
-        (vectors(2), r"3 rows, one an id; received float32 \(2, 4\)"),
+        (vectors(2), r"3 rows, one per id; received float32 \(2, 4\)"),
         (np.arange(3), r"received int64 \(3,\)"),
         (np.array([[None]] * 3, dtype=object), "cannot be read as a NumPy array"),
     ):

@@ -87,8 +87,8 @@ def test_no_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("message", "ids", "z"),
     [
-        ("vectors must be a matrix with 2 rows, one an id; received \\(3, 3\\)", [0, 1], vectors(3)),
-        ("vectors must be a matrix with 3 rows, one an id; received \\(3,\\)", [0, 1, 2], vectors(3)[:, 0]),
+        ("vectors must be a matrix with 2 rows, one per id; received \\(3, 3\\)", [0, 1], vectors(3)),
+        ("vectors must be a matrix with 3 rows, one per id; received \\(3,\\)", [0, 1, 2], vectors(3)[:, 0]),
         ("node_ids must differ when written as text; '1' occurs more than once", [1, "1", "a"], vectors(3)),
     ],
 )

@@ -85,7 +85,7 @@ def test_missing_values_where_none_were_allowed() -> None:
 def test_matrices_must_be_as_wide() -> None:
     old = ssge.read_graph(Graph.of(edges=[[0, 1]], features=np.eye(2)))
     wide = Graph.of(edges=[[0, 1]], features=np.ones((2, 3)))
-    with pytest.raises(InputError, match="2 numbers a row expected, 3 found"):
+    with pytest.raises(InputError, match="2 numbers per row expected, 3 found"):
         ssge.read_graph(wide, like=old)
     with pytest.raises(InputError, match="like expects a feature matrix of 2 columns"):
         ssge.read_graph(EDGES, NODES, like=old)

@@ -83,7 +83,7 @@ def test_header_of_a_node_table(tmp_path: Path, text: str, ids: list[Any], featu
 
 def test_a_doubtful_header_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     edges_of(tmp_path / "e.csv", "u,v,2.5\nv,w,1.5\n")
-    assert "its first row (u, v, 2.5) is taken as data; header=... says otherwise" in caplog.text
+    assert "its first row (u, v, 2.5) is taken as data; header=... overrides this" in caplog.text
 
 
 def test_what_was_found_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

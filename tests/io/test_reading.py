@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
+import inspect
+import json
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +23,7 @@ import ssge
 from graphs import dense
 from ssge.errors import InputError
 from ssge.graph import Graph
-from ssge.io.edges import HOW
+from ssge.io.options import AGGREGATIONS, ReadOptions
 
 EDGES = {"source": ["a", "b", "c", "a"], "target": ["b", "c", "a", "d"], "weight": [1.0, 2.0, 0.5, 4.0]}
 NODES = {"id": ["d", "c", "b", "a", "z"], "age": [4.0, 3.0, 2.0, 1.0, 0.0], "group": ["x", "x", "y", "y", "y"]}
@@ -248,7 +252,7 @@ def test_many_levels_stay_sparse() -> None:
 
 
 @pytest.mark.parametrize("direction", ["both", "in", "out"])
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("how", AGGREGATIONS)
 def test_edge_columns(direction: Any, how: str) -> None:
     rng = np.random.default_rng(0)
     table = {"u": rng.integers(0, 8, 30), "v": rng.integers(0, 8, 30), "km": rng.normal(size=30)}
@@ -299,3 +303,24 @@ def test_header_is_found_or_said(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     assert ssge.read_graph(path, features="degree", source="person", target="friend").num_nodes == 2
     path.write_text("person,friend\n1,2\n")
     assert ssge.read_graph(path, features="degree").node_ids.tolist() == [1, 2]
+
+
+def test_options_have_one_home() -> None:
+    parameters = inspect.signature(ssge.read_graph).parameters
+    names = [field.name for field in dataclasses.fields(ReadOptions)]
+    assert list(parameters) == ["edges", *names, "like", "name"]  # handed on by position
+    assert all(parameters[name].default is None for name in names)
+    lines = (inspect.getdoc(ReadOptions) or "").splitlines()
+    assert [line for line in lines if re.fullmatch(r"\w+", line)] == ["Parameters", *names]
+
+
+def test_options_of_a_record_give_the_same_graph(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("a,b,km\n1,2,3\n2,3,5\n")
+    options = ReadOptions(source="a", target="b", features=("table", "degree"), edge_columns=("km=max", "km"))
+    kept = json.loads(json.dumps(options.given()))
+    assert kept == {"source": "a", "target": "b", "features": ["table", "degree"], "edge_columns": ["km=max", "km"]}
+    graph = ssge.read_graph(tmp_path / "e.csv", **kept)
+    assert graph.schema is not None
+    assert graph.schema.edge_columns == (("km", "max"), ("km", "mean"))
+    pairs = ssge.read_graph(tmp_path / "e.csv", **(kept | {"edge_columns": [["km", "max"], ["km", "mean"]]}))
+    assert pairs.schema == graph.schema

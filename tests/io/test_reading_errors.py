@@ -225,7 +225,10 @@ def test_sizes_are_checked_before_memory_is_taken(tmp_path: Path) -> None:
         refused(r"a.mtx(, line 2: rows, columns and| declares)", market)
     for body in ("1 2 1\n", "1 2 1\n4 1 1\n", "1 2 1\n1.5 1 1\n", "1 2\n2 3\n", "1 2 x\n2 3 1\n", "1 2 -1\n2 3 1\n"):
         market.write_text(f"%%MatrixMarket matrix coordinate real general\n% c\n3 3 2\n{body}")
-        refused(r"a.mtx(, line 5: rows and| declares 2 entries and holds 1|, line 4|: weights must be finite)", market)
+        refused(
+            r"a.mtx(, entry 2: row and| declares 2 entries|, after line 3: .* at row 0|: weights must be finite)",
+            market,
+        )
     market.write_text("%%MatrixMarket matrix array real general\n90000 90000\n1\n")
     refused(r"a.mtx declares", market)
     bomb = tmp_path / "e.csv.gz"

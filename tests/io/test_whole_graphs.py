@@ -45,7 +45,7 @@ def test_nodes_of_a_matrix(tmp_path: Path) -> None:
     assert graph.node_ids.tolist() == ["p", "q", "r", "s"]
     assert graph.features[:, 0].tolist() == [1, 2, 3, 4]
     assert graph.class_names == ("a", "b")
-    with pytest.raises(InputError, match="nodes must have 4 rows, one a node of edges; received 3"):
+    with pytest.raises(InputError, match="nodes must have 4 rows, one per node of edges; received 3"):
         ssge.read_graph(adjacency(), nodes.slice(1))
     with pytest.raises(InputError, match="row 2, column 'id': the id 'p' occurs more than once"):
         ssge.read_graph(adjacency(), nodes.take([0, 0, 1, 2]))
@@ -238,3 +238,16 @@ def test_degrees_are_those_of_the_table(direction: Any, symmetric: bool) -> None
     np.testing.assert_allclose(graph.features, np.log1p(expected), rtol=1e-6)
     undirected = ssge.read_graph(nx.path_graph(3), features="degree", direction=direction)
     assert undirected.schema is not None and undirected.schema.names == ("degree",)
+
+
+@pytest.mark.parametrize("value", [1e300, np.inf, np.nan])
+def test_the_validator_sees_the_final_features(tmp_path: Path, value: float) -> None:
+    """float64 holds 1e300, the float32 features of a graph do not."""
+    x = sp.csr_array(np.diag([1.0, 1.0, value, 1.0]))
+    arrays = {f"adj_{key}": getattr(adjacency(), key) for key in ("data", "indices", "indptr", "shape")}
+    arrays |= {f"attr_{key}": getattr(x, key) for key in ("data", "indices", "indptr", "shape")}
+    path = tmp_path / "g.npz"
+    np.savez_compressed(path, **arrays)
+    found = "nan" if np.isnan(value) else "inf"
+    with pytest.raises(InputError, match=rf"g\.npz: features must be finite; row 2, column 2 is {found} in float32"):
+        ssge.read_graph(path)

@@ -12,6 +12,7 @@ from ssge.datasets import load
 from ssge.experiments.references import untrained_encoder
 from ssge.graph import Graph
 from ssge.runs.fit import fit
+from ssge.runs.plan import plan
 from ssge.tasks.outliers import outlier_scores
 
 

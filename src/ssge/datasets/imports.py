@@ -6,7 +6,6 @@ are parsed and never imported, so that nothing of them runs.
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -15,8 +14,7 @@ import logging
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +23,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.datasets.facts import Facts
-from ssge.datasets.features import compact
 from ssge.datasets.modules import Module, read_package, resolve
 from ssge.datasets.store import cache_folder
 from ssge.errors import InputError
 from ssge.files import atomic
 from ssge.graph import Graph
+from ssge.io.compact import compact
 
 log = logging.getLogger(__name__)
 
@@ -48,11 +46,11 @@ PACKAGES = {
 
 WORDS = 2_000
 MOST_MODULES = 0.25
-"""A word in more than this share of the modules says little of any of them and is left out."""
+"""Words in more than this share of the modules are left out."""
 SMALLEST_CLASS = 20
-"""Second-level packages with fewer modules are put together with the modules on top of their package."""
+"""Second-level packages with fewer modules are merged with the modules directly in their package."""
 
-_FORMAT = 1
+_FORMAT = 2
 _ARRAYS = ("data", "indices", "indptr", "shape", "edges", "labels", "class_names", "node_ids")
 
 
@@ -66,9 +64,8 @@ def read(facts: Facts, _: Mapping[str, Path]) -> Graph:
     if arrays is None:
         log.info("imports: reading the source of %s, which takes some seconds once.", ", ".join(folders))
         modules: dict[str, Module] = {}
-        with _no_collector():
-            for package, folder in folders.items():
-                modules.update(read_package(package, folder))
+        for package, folder in folders.items():
+            modules.update(read_package(package, folder))
         arrays = build(modules)
         try:
             with atomic(path) as temporary, temporary.open("wb") as file:
@@ -90,11 +87,13 @@ def read(facts: Facts, _: Mapping[str, Path]) -> Graph:
 def build(modules: Mapping[str, Module]) -> dict[str, NDArray[Any]]:
     """Turn modules into the arrays of a graph.
 
-    Features are tf-idf of the words, ``(1 + log count) * log(n / modules with the word)``, in rows of length
-    one. The vocabulary is the 2,000 words that occur in most modules but in no more than a quarter of them.
-    No word of an import statement is counted, nor are the names of the packages themselves, since they would
-    give the class away.
+    Features are tf-idf of the words, ``(1 + log count) * (1 + log((1 + n) / (1 + modules with the word)))``, in rows
+    of length one. The vocabulary is the 2,000 words that occur in most modules but in no more than a quarter of them.
+    Words of import statements and names of the packages are not counted, since they would give the class away.
     """
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.feature_extraction.text import TfidfTransformer
+
     classes = _classes(modules)
     names = list(classes)
     position = {name: i for i, name in enumerate(names)}
@@ -104,25 +103,16 @@ def build(modules: Mapping[str, Module]) -> dict[str, NDArray[Any]]:
         for item in modules[name].imports
         if (target := resolve(item, modules)) in position and target != name
     }
-    vocabulary, in_modules = _vocabulary([modules[name].words for name in names])
-    column = {word: j for j, word in enumerate(vocabulary)}
-    entries = [
-        (i, column[word], count)
-        for i, name in enumerate(names)
-        for word, count in modules[name].words.items()
-        if word in column
-    ]
-    row, col, counts = np.array(entries, dtype=np.int64).reshape(-1, 3).T
-    values = (1 + np.log(counts)) * np.log(len(names) / in_modules[col])
-    lengths = np.sqrt(np.bincount(row, values**2, len(names)))
-    shape = (len(names), len(vocabulary))
-    matrix = sp.csr_array((values / np.maximum(lengths[row], 1e-12), (row, col)), shape=shape, dtype=np.float32)
+    vectorizer = DictVectorizer()
+    counts = vectorizer.fit_transform([modules[name].words for name in names])
+    chosen = _vocabulary(vectorizer.feature_names_, counts)
+    matrix = sp.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(counts[:, chosen]), dtype=np.float32)
     class_names, labels = np.unique(list(classes.values()), return_inverse=True)
     return {
         "data": matrix.data,
         "indices": matrix.indices,
         "indptr": matrix.indptr,
-        "shape": np.array(shape),
+        "shape": np.array(matrix.shape),
         "edges": np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T,
         "labels": labels,
         "class_names": class_names,
@@ -145,12 +135,13 @@ def _classes(modules: Mapping[str, Module]) -> dict[str, str]:
     return {name: c for name, c in classes.items() if sizes[c] >= SMALLEST_CLASS}
 
 
-def _vocabulary(documents: Sequence[Counter[str]]) -> tuple[list[str], NDArray[np.int64]]:
+def _vocabulary(words: Sequence[str], counts: sp.csr_matrix) -> NDArray[np.int64]:
+    """Return the columns of the `WORDS` words that occur in most modules, in ascending order."""
     left_out = {word.lower() for word in keyword.kwlist}.union(*(package.split("_") for package in PACKAGES))
-    in_modules = Counter(word for words in documents for word in words)
-    kept = [w for w, count in in_modules.items() if count <= MOST_MODULES * len(documents) and w not in left_out]
-    chosen = sorted(sorted(kept, key=lambda word: (-in_modules[word], word))[:WORDS])
-    return chosen, np.array([in_modules[word] for word in chosen], dtype=np.int64)
+    in_modules = np.bincount(counts.indices, minlength=len(words))
+    kept = (in_modules <= MOST_MODULES * counts.shape[0]) & ~np.isin(words, list(left_out))
+    often = np.argsort(-in_modules, kind="stable")  # words are sorted, so ties are too
+    return np.sort(often[kept[often]][:WORDS])
 
 
 def _installed() -> dict[str, Path]:
@@ -192,15 +183,3 @@ def _cached(path: Path) -> dict[str, NDArray[Any]] | None:
 def _matrix(arrays: Mapping[str, NDArray[Any]]) -> sp.csr_array:
     shape = tuple(int(size) for size in arrays["shape"])
     return sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
-
-
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    """Pause the search for reference cycles: syntax trees have none, and it takes a tenth of the time."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()

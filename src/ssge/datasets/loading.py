@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 from collections.abc import Callable
@@ -10,17 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ssge.datasets import gnn_benchmark, imports, ogb, planetoid, sbm, toys, wikics
+from ssge.datasets import benchmarks, imports, planetoid, sbm, toys
 from ssge.datasets.facts import DATASETS, Facts
 from ssge.datasets.store import obtain
-from ssge.errors import InputError
+from ssge.errors import InputError, UnknownNameError
 from ssge.graph import Graph
 
 _LOADERS: dict[str, Callable[..., Graph]] = {
     "planetoid": planetoid.read,
-    "npz": gnn_benchmark.read,
-    "wikics": wikics.read,
-    "ogb": ogb.read,
+    "npz": benchmarks.gnn_benchmark,
+    "wikics": benchmarks.wikics,
+    "ogb": benchmarks.ogb,
     "imports": imports.read,
     "digits": toys.digits,
     "karate": toys.karate,
@@ -71,28 +70,23 @@ def _check_sizes(graph: Graph, facts: Facts) -> None:
             raise InputError(f"{facts.title}: {size} must be {expected:,}; its files give {found:,}.")
 
 
-def _parsed(text: str) -> dict[str, int | float]:
-    options: dict[str, int | float] = {}
+def _parsed(text: str) -> dict[str, float]:
+    """Read ``key=number,key=number``."""
+    options: dict[str, float] = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
-        key, equals, value = (part.strip() for part in item.partition("="))
+        key, _, value = (part.strip() for part in item.partition("="))
         try:
-            number = float(value)
+            options[key] = int(value) if value.lstrip("+-").isdecimal() else float(value)
         except ValueError:
-            number = float("nan")
-        if not equals or math.isnan(number):
-            raise InputError(f"Options of a dataset are written name:key=number,key=number; received {item!r}.")
-        try:
-            options[key] = int(value)
-        except ValueError:
-            options[key] = number
+            raise InputError(f"Options of a dataset are name:key=number,key=number; received {item!r}.") from None
     return options
 
 
 def _checked(key: str, value: Any, defaults: dict[str, Any], facts: Facts) -> Any:
+    if not defaults:
+        raise InputError(f"{facts.title} has no options; received {key!r}.")
     if key not in defaults:
-        near = difflib.get_close_matches(key, defaults, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"{facts.title} has no option {key!r}.{hint} Valid: {', '.join(defaults) or 'none'}.")
+        raise UnknownNameError(f"option of {facts.title}:", key, defaults)
     wanted = type(defaults[key])
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or (wanted is int and value != int(value)):

@@ -35,7 +35,7 @@ class Import(NamedTuple):
 
 
 class Module(NamedTuple):
-    """What one file says: whom it imports, and its words with their counts."""
+    """The imports of one file, and its words with their counts."""
 
     is_package: bool
     imports: tuple[Import, ...]
@@ -72,7 +72,7 @@ def read_module(name: str, source: bytes, is_package: bool) -> Module:
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.AST]:
-    """Every statement however deep, without a look into expressions, where no import can stand."""
+    """Yield every statement, however deep, but no expressions, which cannot hold imports."""
     stack: list[ast.AST] = [tree]
     while stack:
         node = stack.pop()

@@ -14,9 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.datasets.facts import Facts
-from ssge.datasets.features import compact, rows_of_sum_one
 from ssge.errors import InputError
 from ssge.graph import Graph, Split
+from ssge.io.compact import compact
 
 _VALID_NODES = 500
 
@@ -57,11 +57,18 @@ def _graph(facts: Facts, content: Mapping[str, Any]) -> Graph:
     split = Split(np.arange(labeled), np.arange(labeled, labeled + _VALID_NODES), np.sort(order))
     graph = Graph.of(
         edges=edges,
-        features=compact(rows_of_sum_one(features)),
+        features=compact(_rows_of_sum_one(features)),
         labels=classes.argmax(axis=1),
         name=facts.name,
     )
     return replace(graph, splits=(split,))
+
+
+def _rows_of_sum_one(matrix: sp.csr_array) -> sp.csr_array:
+    """Divide each row by its sum, in float64; a row of zeros stays as it is."""
+    matrix = sp.csr_array(matrix, dtype=np.float64)
+    sums = np.asarray(abs(matrix).sum(axis=1))
+    return sp.csr_array(sp.diags_array(1 / np.where(sums == 0, 1, sums)) @ matrix)
 
 
 def _content(path: Path) -> Any:

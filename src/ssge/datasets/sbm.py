@@ -27,7 +27,7 @@ def sbm(
     feature_signal: float = 1.0,
     seed: int = 0,
 ) -> Graph:
-    """Draw a graph whose blocks are of equal size (to one node) and stand in random order.
+    """Draw a graph with blocks of equal size (to one node), nodes in random order.
 
     Of the n * degree / 2 undirected edges exactly the share ``homophily`` joins nodes of one block, each pair
     being as likely as any other; the rest joins nodes of two blocks. A node of block c has the features

@@ -67,8 +67,7 @@ def random_splits(
         Shares of the three parts, positive, of sum at most 1. Sizes are rounded down; if the shares sum to 1
         the test part takes what is left, so that every node is in one part.
     seed
-        Split k rests on (seed, k, num_nodes) alone: with other fractions the same order of nodes is cut
-        elsewhere.
+        Split k depends only on (seed, k, num_nodes): other fractions cut the same order of nodes elsewhere.
 
     Examples
     --------
@@ -86,7 +85,7 @@ def random_splits(
 def released_code_splits(num_nodes: int, count: int = 10, seed: int = 0) -> tuple[Split, ...]:
     """Make splits of the sizes that the authors' released code has: train 10 %, validation 80 %, test 10 %.
 
-    The paper says 1 : 1 : 8; its code hands the 80 % part to the validation and tests on the last tenth.
+    The paper says 1 : 1 : 8; its code uses the 80 % part for validation and tests on the last tenth.
     Numbers from the two are not comparable. The order of the nodes is that of `random_splits` with the same
     seed.
 

@@ -1,4 +1,4 @@
-"""Where raw files lie: found in a data folder, checked, and downloaded into the cache if absent."""
+"""Raw files of datasets: found in a data folder, checked, and downloaded into the cache if absent."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ import os
 import shutil
 import sys
 import tempfile
-import urllib.request
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from http.client import HTTPException
+from collections.abc import Sequence
 from pathlib import Path
 
 from ssge.datasets.facts import Facts, File
@@ -21,6 +18,9 @@ from ssge.errors import InputError
 from ssge.files import atomic
 
 log = logging.getLogger(__name__)
+
+MOST_BYTES = 4 << 30
+"""Largest download, and largest file in an archive."""
 
 _CHUNK = 1 << 18
 _TIMEOUT_SECONDS = 30
@@ -34,117 +34,96 @@ def cache_folder() -> Path:
 
 
 def obtain(facts: Facts, root: str | Path | None = None) -> dict[str, Path]:
-    """Return the path of each file of a dataset by its name, all of them there and checked.
+    """Return the path of each file of a dataset by its name; all of them exist and have the right checksum.
 
     Parameters
     ----------
     facts
         The dataset.
     root
-        The data folder; None stands for the environment variable ``SSGE_DATA``. What is not there is looked
-        for in the cache folder, and downloaded into it if need be; the data folder itself is never written
-        to.
+        The data folder, which is only read. Default: the environment variable ``SSGE_DATA``. Files that it lacks are
+        taken from the cache folder, or downloaded into it.
     """
     given = root if root is not None else os.environ.get("SSGE_DATA")
     if facts.files and given and not Path(given).expanduser().is_dir():
         name = "root" if root is not None else "SSGE_DATA"
         raise InputError(f"{name} must be a folder that exists; received '{given}'.")
-    folders = [Path(given).expanduser()] if given else []
-    folders.append(cache_folder())
+    folders = [*([Path(given).expanduser()] if given else []), cache_folder()]
     paths: dict[str, Path] = {}
-    missing: list[File] = []
     for file in facts.files:
         found = next((folder / file.path for folder in folders if (folder / file.path).is_file()), None)
-        if found is None:
-            missing.append(file)
-        else:
+        if found is not None:
             _verify(found, file, found)
             paths[file.name] = found
-    for urls in dict.fromkeys(file.urls for file in missing):
-        wanted = [file for file in missing if file.urls == urls]
+    missing = [file for file in facts.files if file.name not in paths]
+    for url in dict.fromkeys(file.url for file in missing):
+        wanted = [file for file in missing if file.url == url]
         try:
-            _download(urls, wanted, folders[-1], facts.title)
-        except (OSError, HTTPException, zipfile.BadZipFile, zlib.error, KeyError) as error:
-            raise InputError(_what_to_do(facts, missing, paths, folders[0 if root else -1], error)) from error
+            _download(url, wanted, folders[-1], facts.title)
+        except InputError:
+            raise
+        except (OSError, ValueError, zipfile.BadZipFile, zlib.error, KeyError) as error:
+            absent = [file for file in missing if file.name not in paths]
+            raise InputError(_what_to_do(facts, absent, paths, folders[0 if root else -1], error)) from error
         paths.update({file.name: folders[-1] / file.path for file in wanted})
     return paths
 
 
-def _what_to_do(facts: Facts, missing: Sequence[File], found: dict[str, Path], folder: Path, error: Exception) -> str:
+def _what_to_do(facts: Facts, absent: Sequence[File], found: dict[str, Path], folder: Path, error: Exception) -> str:
     reason = " ".join(str(error).split()) or type(error).__name__
-    # What came down before the failure is no longer missing.
-    absent = [file for file in missing if file.name not in found]
-    origin = {file: f"{file.member} in {file.urls[0]}" if file.member else file.urls[0] for file in absent}
+    origin = {file: f"{file.member} in {file.url}" if file.member else file.url for file in absent}
     places = "; ".join(f"put {file.name} at {folder / file.path}, from {origin[file]}" for file in absent)
     rest = f" (found: {', '.join(sorted(found))})" if found else ""
     return f"{facts.title}: {len(absent)} file(s) missing and the download failed ({reason}): {places}{rest}."
 
 
-def _download(urls: Sequence[str], wanted: Sequence[File], cache: Path, title: str) -> None:
-    """Fetch what one address offers: a file, or an archive with several."""
-    if wanted[0].member is None:
-        for file in wanted:
-            with atomic(cache / file.path) as temporary:
-                url = _receive_first(urls, temporary, title)
-                _verify(temporary, file, url)
-        return
+def _download(url: str, wanted: Sequence[File], cache: Path, title: str) -> None:
+    """Fetch what one address offers, a file or an archive with several, and put all of it into the cache."""
+    import pooch
+
+    pooch.get_logger().setLevel(logging.WARNING)
+    log.info("%s: downloading %s.", title, url)
     cache.mkdir(parents=True, exist_ok=True)
+    progress = _Progress(f"{title}: {url}")
     with tempfile.TemporaryDirectory(prefix=".download-", dir=cache) as folder:
-        archive = Path(folder) / "archive.zip"
-        url = _receive_first(urls, archive, title)
-        with zipfile.ZipFile(archive) as content:
-            for file in wanted:
-                with (
-                    atomic(cache / file.path) as temporary,
-                    content.open(file.member or "") as source,
-                    temporary.open("wb") as target,
-                ):
-                    shutil.copyfileobj(source, target, _CHUNK)
-                    target.flush()
-                    _verify(temporary, file, f"{file.member} in {url}")
+        downloader = pooch.HTTPDownloader(progressbar=progress, chunk_size=_CHUNK, timeout=_TIMEOUT_SECONDS)
+        with progress.bar:
+            received = pooch.retrieve(url, None, fname="download", path=folder, downloader=downloader)
+        for file in wanted:
+            content, origin = Path(received), url
+            if file.member is not None:
+                with zipfile.ZipFile(received) as archive:
+                    if (size := archive.getinfo(file.member).file_size) > MOST_BYTES:
+                        raise OSError(f"{file.member} has {size:,} bytes, allowed are {MOST_BYTES:,}")
+                    content, origin = Path(archive.extract(file.member, folder)), f"{file.member} in {url}"
+            _verify(content, file, origin)
+            with atomic(cache / file.path) as temporary:
+                shutil.copyfile(content, temporary)
 
 
-def _receive_first(urls: Sequence[str], target: Path, title: str) -> str:
-    """Fetch from the first address that works, and say which it was."""
-    for url in urls:
-        try:
-            _receive(url, target, title)
-        except (OSError, HTTPException) as error:
-            if url == urls[-1]:
-                raise
-            log.info("%s: %s failed (%s), trying the next address.", title, url, error)
-        else:
-            return url
-    raise OSError("no address is known")
+class _Progress:
+    """The progress that pooch reports: shown on a terminal; more than `MOST_BYTES` are an error."""
 
+    def __init__(self, label: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-def _receive(url: str, target: Path, title: str) -> None:
-    with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as response, target.open("wb") as file:
-        promised = response.headers.get("Content-Length")
-        total = int(promised) if promised and promised.isdigit() else None
-        with _progress(f"{title}: {url}", total) as advance:
-            while chunk := response.read(_CHUNK):
-                file.write(chunk)
-                advance(len(chunk))
-        # http.client takes a connection that breaks off for the end of the file.
-        if total is not None and file.tell() != total:
-            raise OSError(f"the connection broke off after {file.tell():,} of {total:,} bytes")
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+        hidden = not sys.stderr.isatty()
+        self.bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=hidden)
+        self.total, self._received, self._task = 0, 0, self.bar.add_task(label, total=None)
 
+    def update(self, size: int) -> None:
+        self._received += size
+        if max(self.total, self._received - _CHUNK) > MOST_BYTES:  # pooch counts the last chunk as a full one
+            raise OSError(f"more than {MOST_BYTES:,} bytes")
+        self.bar.update(self._task, total=self.total or None, completed=self._received)
 
-@contextmanager
-def _progress(label: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    if not sys.stderr.isatty():
-        log.info("%s: downloading%s.", label, f" {total:,} bytes" if total else "")
-        yield lambda _: None
-        log.info("%s: received.", label)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    def reset(self) -> None:
+        self._received = 0
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=total)
-        yield lambda size: bar.advance(task, size)
+    def close(self) -> None:
+        self.bar.stop()
 
 
 def _verify(path: Path, file: File, where: Path | str) -> None:

@@ -1,4 +1,4 @@
-"""Two small graphs from what is installed anyway: handwritten digits and the karate club."""
+"""Two small graphs from installed packages: handwritten digits and the karate club."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ssge.datasets.facts import Facts
-from ssge.datasets.features import compact
 from ssge.errors import InputError
 from ssge.graph import Graph
+from ssge.io.compact import compact
 
 
 def digits(facts: Facts, _: Mapping[str, Path], *, neighbors: int = 10) -> Graph:

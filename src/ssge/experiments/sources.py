@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from ssge.datasets import DATASETS, load
+from ssge.datasets import facts_of, load
 from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.io.reading import read_graph
@@ -23,8 +23,8 @@ def open_graph(source: str, reading: dict[str, Any] | None = None, like: Feature
     Parameters
     ----------
     source
-        A name in `DATASETS`, options after a colon; else the path of an edge table or of a whole graph. A file that
-        is called like a dataset is reached by a path, as in ``./cora``.
+        A name in `DATASETS`, options after a colon; else the path of an edge table or of a whole graph. A file
+        named like a dataset is given by a path, as in ``./cora``.
     reading
         Options of `ssge.read_graph`.
     like
@@ -46,9 +46,9 @@ def made_like(schema: FeatureSchema | None, reading: dict[str, Any]) -> dict[str
 
 
 def suited_to(method: str, source: str, reading: dict[str, Any]) -> dict[str, Any]:
-    """Return options of `ssge.read_graph` for a method: one that reads no features gets degrees in place of any.
+    """Return options of `ssge.read_graph` for a method; a method that reads no features gets degrees.
 
-    A graph must have some features; so a table that has none, or none that would do, is no hindrance.
+    Every graph must have features, so this also admits tables without usable ones.
     """
     from ssge.methods import METHODS  # torch
 
@@ -61,5 +61,5 @@ def suited_to(method: str, source: str, reading: dict[str, Any]) -> dict[str, An
 
 
 def is_dataset(source: str) -> bool:
-    """Tell whether this is the name of a dataset, with or without options."""
-    return source.partition(":")[0].strip() in DATASETS
+    """Return whether this is the name of a dataset, with or without options."""
+    return facts_of(source) is not None

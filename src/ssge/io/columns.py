@@ -1,4 +1,4 @@
-"""Columns of a node table told apart: numbers, booleans, categories, vectors; what is none of these is refused."""
+"""The kinds of columns of a node table: numbers, booleans, categories and vectors; other columns are refused."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Raw(NamedTuple):
     levels
         Of a category.
     place
-        Gives a row its name for messages.
+        Returns the name of a row for messages.
     """
 
     name: str
@@ -44,11 +44,11 @@ class Raw(NamedTuple):
     place: Callable[[int], str] = "row {}".format
 
     def at(self, row: int) -> str:
-        """Return where a value stands, for messages."""
+        """Return the place of a value, for messages."""
         return f"{self.place(row)}, column {self.name!r}"
 
     def missing(self) -> NDArray[np.bool_]:
-        """Say of each row whether it has no value, or not all of them."""
+        """Return whether each row lacks its value, or one of its values."""
         if self.kind == "category":
             return np.asarray(self.values < 0)
         values = self.values
@@ -66,8 +66,8 @@ class Raw(NamedTuple):
         return self._replace(values=np.pad(self.values, ((0, more), (0, 0)), constant_values=np.nan))
 
 
-def raw_column(table: Table, name: str, column: Any, *, named: bool = False, kind: str | None = None) -> Raw:
-    """Say what a column of a node table is.
+def raw_column(table: Table, name: str, column: Any, named: bool = False, kind: str | None = None) -> Raw:
+    """Find the kind of a column of a node table, and read it.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def raw_column(table: Table, name: str, column: Any, *, named: bool = False, kin
 
 
 def has_codes(column: Any) -> bool:
-    """Say whether some of a column of text are digits behind a zero, as in postal codes: no numbers."""
+    """Return whether a text column has digits after a zero, as in postal codes, which are no numbers."""
     import pyarrow.compute as pc
 
     return bool(pc.any(pc.match_substring_regex(column, _CODE)).as_py())

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, UnknownNameError
 from ssge.files import atomic
+from ssge.foreign import find
 from ssge.io.results import refuse_existing
 
 
@@ -35,22 +36,16 @@ class Embedding(NamedTuple):
 
 
 def find_ids(known: NDArray[Any], ids: Iterable[Any]) -> NDArray[np.int64]:
-    """Return where some ids stand among the known ones, -1 where they do not: the one rule for equal ids.
+    """Return the positions of some ids among the known ones, -1 where they are not: the one rule for equal ids.
 
     Ids are equal if they are the same, or else if they are written in the same way: ``"12"`` names the node 12 where
     the known ids are integers, and 12 the node ``"12"`` where they are text; ``"012"`` does neither.
     """
-    if isinstance(ids, np.ndarray) and ids.dtype == known.dtype and known.dtype.kind in "iu" and known.size:
-        order = np.argsort(known, kind="stable")
-        place = order[np.minimum(np.searchsorted(known, ids, sorter=order), known.size - 1)]
-        return np.where(known[place] == ids, place, -1)
-    given = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
-    names = known.tolist()
-    same = {node: row for row, node in enumerate(names)}
-    rows = np.fromiter((same.get(node, -1) for node in given), np.int64, len(given))
+    given = ids if isinstance(ids, np.ndarray) else list(ids)
+    rows = find(known, given)
     missed = np.flatnonzero(rows < 0)
-    if missed.size:
-        written = {str(node): row for row, node in enumerate(names)}
+    if missed.size and not (isinstance(ids, np.ndarray) and ids.dtype == known.dtype and known.dtype.kind in "iu"):
+        written = {str(node): row for row, node in enumerate(known.tolist())}
         rows[missed] = [written.get(str(given[i]), -1) for i in missed]
     return rows
 
@@ -76,10 +71,10 @@ def write_embedding(path: Path, node_ids: NDArray[Any], vectors: NDArray[np.floa
         The file; its folder is made if need be. The ending decides the format:
 
         - ``.parquet``: columns id, e000, ...;
-        - ``.csv``: the same with a header line; text ids stand in quotes, numbers in their shortest exact form;
+        - ``.csv``: the same with a header line; text ids are in quotes, numbers in their shortest exact form;
         - ``.npy``: the matrix, for ``numpy.load``; the ids go to a Parquet file beside it, ``X.ids.parquet`` for
-          ``X.npy``, because a text file would not tell ``1`` from ``"1"``;
-        - ``.txt``, ``.vec``, ``.emb``: the text format of word2vec, a line ``n d``, then an id and d numbers a line,
+          ``X.npy``, because text cannot distinguish ``1`` from ``"1"``;
+        - ``.txt``, ``.vec``, ``.emb``: the text format of word2vec, a line ``n d``, then an id and d numbers per line,
           separated by spaces. Ids with white space, or empty ones, are refused.
     node_ids
         One id per row. Integers become int64, strings stay strings, anything else is written as its ``str``.
@@ -87,7 +82,7 @@ def write_embedding(path: Path, node_ids: NDArray[Any], vectors: NDArray[np.floa
         n x d array.
     """
     if vectors.ndim != 2 or node_ids.shape != vectors.shape[:1]:
-        raise InputError(f"vectors must be a matrix with {node_ids.size} rows, one an id; received {vectors.shape}.")
+        raise InputError(f"vectors must be a matrix with {node_ids.size} rows, one per id; received {vectors.shape}.")
     write = _format(path)[0]
     write(path, _id_column(node_ids), vectors)
 
@@ -102,7 +97,7 @@ def read_embedding(path: Path) -> Embedding:
 
     Parquet and NumPy keep the precision of the numbers. Text holds none: they come back as float64, which gives the
     numbers written when cast back. In the word2vec format, ids that are all integers come back as int64, even if
-    they were strings; every other format tells the two apart.
+    they were strings; every other format distinguishes the two.
     """
     read = _format(path)[1]
     if not path.is_file():
@@ -162,7 +157,7 @@ def _write_npy(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None
         with matrix.open("wb") as file:
             np.save(file, np.ascontiguousarray(vectors), allow_pickle=False)
         _parquet(beside, pa.table([ids], names=["id"]))
-        path.unlink(missing_ok=True)  # old vectors must never stand beside new ids
+        path.unlink(missing_ok=True)  # never leave old vectors beside new ids
 
 
 def _read_npy(path: Path) -> Embedding:
@@ -178,7 +173,7 @@ def _read_npy(path: Path) -> Embedding:
         raise InputError(f"{path} cannot be read as a NumPy array: {str(error).splitlines()[0]}") from None
     if vectors.ndim != 2 or vectors.dtype.kind != "f" or vectors.shape[0] != ids.num_rows:
         found = f"{vectors.dtype} {vectors.shape}"
-        raise InputError(f"{path} must be a matrix of floats with {ids.num_rows} rows, one an id; received {found}.")
+        raise InputError(f"{path} must be a matrix of floats with {ids.num_rows} rows, one per id; received {found}.")
     return Embedding(ids.column("id").to_numpy(), vectors)
 
 

@@ -1,4 +1,4 @@
-"""Columns as features: the encoding is fitted once, kept in a schema, and applied the same way ever after."""
+"""Columns as features: the encoding is fitted once, stored in a schema, and then applied in the same way."""
 
 from __future__ import annotations
 
@@ -11,20 +11,17 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.errors import InputError
-from ssge.graph import FeatureMatrix
 from ssge.io.columns import Raw
 from ssge.io.sources import shown
 from ssge.schema import Column
 
 log = logging.getLogger(__name__)
 
-SPARSE_BELOW = 0.10
-"""Features with a smaller share of entries that are not zero stay sparse."""
 _SPREADS = 100
 
 
 def fit(raw: Raw, missing: Literal["error", "impute"], scale: Literal["none", "standard"]) -> Column:
-    """Return how to encode a column: levels, what stands for missing values, mean and deviation."""
+    """Return how to encode a column: levels, fill values, means and standard deviations."""
     absent = raw.missing()
     fixed: dict[str, Any] = {"name": raw.name, "kind": raw.kind, "indicator": bool(absent.any())}
     if raw.kind == "category":
@@ -51,14 +48,14 @@ def fit(raw: Raw, missing: Literal["error", "impute"], scale: Literal["none", "s
 
 
 def _deviations(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the standard deviations of columns; exactly 0 where what is left is only rounding of their mean."""
+    """Return the standard deviations of columns; exactly 0 where only rounding errors remain."""
     deviations = np.nanstd(values, axis=0, dtype=np.float64)
     relative = max(4, len(values)) * np.finfo(np.float64).eps
     return np.where(deviations > relative * np.nanmax(np.abs(values), axis=0), deviations, 0.0)
 
 
 def _refuse_missing(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> None:
-    """Refuse missing values if the column has nothing to stand for them, else count them."""
+    """Refuse missing values if the column has no fill values, else count them."""
     if absent.any():
         if not column.fill:
             raise InputError(f"{raw.at(int(np.argmax(absent)))}: the value is missing; missing='impute' fills it in.")
@@ -77,7 +74,7 @@ def _refuse_infinite(raw: Raw, values: NDArray[Any]) -> None:
 
 
 def warn_of_spreads(raws: Sequence[Raw], name: str) -> None:
-    """Say so if some columns of numbers vary far more than others, which then decide the embedding."""
+    """Warn if some columns of numbers vary far more than others, since they dominate the embedding."""
     spreads = {raw.name: float(_deviations(raw.values)[0]) for raw in raws if raw.kind == "number"}
     spreads = {column: spread for column, spread in spreads.items() if spread > 0}
     if spreads and max(spreads.values()) > _SPREADS * min(spreads.values()):
@@ -89,12 +86,12 @@ def warn_of_spreads(raws: Sequence[Raw], name: str) -> None:
 
 
 def encode(raw: Raw, column: Column) -> Any:
-    """Return the features of one column, n x its number of names, as float32, dense or sparse."""
+    """Return the features of one column, n x its number of names, dense or sparse."""
     absent = raw.missing()
     if raw.kind == "category":
         block = _one_hot(raw, column, absent)
     elif sp.issparse(raw.values):
-        block = sp.csr_array(raw.values, dtype=np.float32)
+        block = raw.values
     else:
         block = _numbers(raw, column, absent)
     if column.indicator:
@@ -106,7 +103,7 @@ def encode(raw: Raw, column: Column) -> Any:
 def _numbers(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> NDArray[np.float32]:
     values = raw.values
     if values.shape[1] != column.width:
-        raise InputError(f"{raw.at(0)}: {column.width} numbers a row expected, {values.shape[1]} found.")
+        raise InputError(f"{raw.at(0)}: {column.width} numbers per row expected, {values.shape[1]} found.")
     _refuse_missing(raw, column, absent)
     if absent.any():
         values = np.where(np.isnan(values), column.fill, values)
@@ -130,19 +127,3 @@ def _one_hot(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> sp.csr_arra
     indptr = np.concatenate([[0], np.cumsum(known)])
     shape = (codes.size, len(column.levels))
     return sp.csr_array((np.ones(int(known.sum()), np.float32), codes[known], indptr), shape=shape)
-
-
-def joined(blocks: Sequence[Any]) -> FeatureMatrix:
-    """Put blocks of features side by side, sparse if few entries are not zero."""
-    n, p = int(blocks[0].shape[0]), sum(int(block.shape[1]) for block in blocks)
-    filled = sum(int(b.nnz if sp.issparse(b) else np.count_nonzero(b)) for b in blocks)
-    if filled < SPARSE_BELOW * n * p and any(sp.issparse(block) for block in blocks):
-        return sp.csr_array(sp.hstack([sp.csr_array(block) for block in blocks], format="csr"))
-    if len(blocks) == 1 and not sp.issparse(blocks[0]):
-        return np.ascontiguousarray(blocks[0])
-    matrix = np.empty((n, p), dtype=np.float32)
-    at = 0
-    for block in blocks:
-        matrix[:, at : at + block.shape[1]] = block.toarray() if sp.issparse(block) else block
-        at += int(block.shape[1])
-    return matrix

@@ -1,4 +1,4 @@
-"""Files and objects that hold a whole graph: GraphML, GML, PyG data, OGB folders; each as parts or as two tables."""
+"""Files and objects that hold a whole graph: GraphML, GML, PyG data; each as parts or as two tables."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ssge.errors import InputError
 from ssge.foreign import Parts, take_apart
 from ssge.io.matrices import refuse_size
 from ssge.io.sources import content, one_line, too_large
-from ssge.io.tables import ArrowTable, Table, numbers
-from ssge.io.text import TextTable
+from ssge.io.tables import ArrowTable, Table
 
 log = logging.getLogger(__name__)
 
@@ -28,11 +26,11 @@ class Tables(NamedTuple):
     Attributes
     ----------
     nodes
-        The column ``id``, then one an attribute.
+        The column ``id``, then one column per attribute.
     edges
-        The columns ``source`` and ``target``, then one an attribute; None if there are no edges.
+        The columns ``source`` and ``target``, then one column per attribute; None if there are no edges.
     undirected
-        Each edge stands for both directions.
+        Each edge has both directions.
     """
 
     nodes: Table
@@ -41,7 +39,7 @@ class Tables(NamedTuple):
 
 
 def read_graphml(path: Path, limit: int) -> Tables:
-    """Read GraphML; document types are refused, since they can blow a small file up."""
+    """Read GraphML; document types are refused, since entities can make a small file huge in memory."""
     import networkx as nx
 
     data = content(path, limit)
@@ -49,7 +47,7 @@ def read_graphml(path: Path, limit: int) -> Tables:
         raise InputError(f"{path} declares a document type or entities, which GraphML has no use for.")
     try:
         graph = nx.read_graphml(io.BytesIO(data))
-    except Exception as error:  # the reader stumbles over a damaged file in many ways
+    except Exception as error:  # a damaged file raises many kinds of errors
         raise InputError(f"{path} is damaged or no GraphML: {one_line(error)}") from None
     return from_networkx(graph, str(path))
 
@@ -77,7 +75,7 @@ def from_networkx(graph: Any, where: str) -> Tables:
     def table(keys: dict[str, list[Any]], data: list[dict[Any, Any]], what: str) -> ArrowTable:
         for name, values in keys.items():
             if any(name in attrs and _plain(attrs[name]) != value for attrs, value in zip(data, values, strict=True)):
-                log.warning("%s: %s %r is left out: the graph itself says what that is.", where, what, name)
+                log.warning("%s: %s %r is left out: the graph itself defines it.", where, what, name)
         attributes = list(dict.fromkeys(key for attrs in data for key in attrs if str(key) not in keys))
         columns = dict(keys)
         columns |= {str(name): [_plain(attrs.get(name)) for attrs in data] for name in attributes}
@@ -141,40 +139,3 @@ def read_torch(path: Path, limit: int) -> Parts:
         raise InputError(f"{path}: {error}") from None
     except Exception as error:  # objects of the right class with the wrong inside
         raise InputError(f"{path} holds no graph: {one_line(error)}") from None
-
-
-def read_ogb(folder: Path, limit: int) -> Parts:
-    """Read the raw csv files of an OGB node dataset; its labels where it has one a node."""
-
-    def table(name: str) -> NDArray[np.float64]:
-        path = folder / f"{name}.csv.gz"
-        if not path.is_file():
-            raise InputError(f"No such file: {path}.")
-        text = TextTable(path, delimiter=",", header=False, limit=limit)
-        data = text.read(range(len(text.names)))
-        matrix = np.column_stack([numbers(text, c, str(i)) for i, c in enumerate(data.columns)])
-        if np.isnan(matrix).any():
-            row = int(np.argmax(np.isnan(matrix).any(axis=1)))
-            raise InputError(f"{text.place(row)}: a number is missing.")
-        return matrix
-
-    def integers(name: str, columns: int) -> NDArray[np.int64]:
-        values = table(name)
-        if values.shape[1] != columns or (values % 1).any() or (abs(values) > 2**53).any() or (values < 0).any():
-            raise InputError(f"{folder / name}.csv.gz must hold {columns} whole number(s) a row.")
-        return values.astype(np.int64)
-
-    sizes = integers("num-node-list", 1)
-    if sizes.size != 1:
-        raise InputError(f"{folder} must hold one graph; num-node-list.csv.gz has {sizes.size} rows.")
-    n = int(sizes[0, 0])
-    refuse_size(folder, n, limit)
-    edges = integers("edge", 2).T
-    features = table("node-feat").astype(np.float32) if (folder / "node-feat.csv.gz").is_file() else None
-    if features is not None and len(features) != n:
-        raise InputError(f"{folder}/node-feat.csv.gz must have {n:,} rows; received {len(features):,}.")
-    labels = None
-    if (folder / "node-label.csv.gz").is_file():
-        found = table("node-label")
-        labels = found[:, 0].astype(np.int64) if found.shape == (n, 1) and not (found % 1).any() else None
-    return Parts(features=features, edges=edges, labels=labels, num_nodes=n)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError
 from ssge.io.sources import one_line, shown
-from ssge.io.tables import Table, chunks, is_text
+from ssge.io.tables import Table, is_text
 
 _CANONICAL = r"^(0|-?[1-9][0-9]{0,18})$"
 
@@ -23,7 +23,7 @@ class IdColumn(NamedTuple):
     values: Any
 
     def at(self, row: int) -> str:
-        """Return where an id stands, for messages."""
+        """Return the place of an id, for messages."""
         return f"{self.table.place(row)}, column {self.name!r}"
 
     def __str__(self) -> str:
@@ -89,6 +89,15 @@ def encode(columns: Sequence[IdColumn], kind: Literal["integer", "text"] | None 
     return Encoded(dictionary.to_numpy(zero_copy_only=False).astype(object), codes)
 
 
+def refuse_repeats(column: IdColumn, encoded: Encoded) -> None:
+    """Refuse a first column in which an id occurs twice."""
+    codes = encoded.codes[0]
+    repeated = codes != np.arange(codes.size)  # different ids have the positions 0, 1, 2, ...
+    if repeated.any():
+        row = int(np.argmax(repeated))
+        raise InputError(f"{column.at(row)}: the id {shown(encoded.ids[codes[row]])} occurs more than once.")
+
+
 def _plain(column: IdColumn) -> Any:
     """Return the values as int64 or text."""
     import pyarrow as pa
@@ -146,7 +155,7 @@ def _dictionary(columns: Sequence[IdColumn]) -> tuple[Any, list[NDArray[np.int32
     kinds = {column.values.type for column in columns}
     kind = pa.large_string() if len(kinds) > 1 else kinds.pop()
     values = [column.values.cast(kind) for column in columns]
-    encoded = pc.dictionary_encode(pa.chunked_array(list(chunks(values)), kind))
+    encoded = pc.dictionary_encode(pa.chunked_array([chunk for column in values for chunk in column.chunks], kind))
     if not encoded.num_chunks:
         return pa.array([], kind), [np.empty(0, np.int32) for _ in columns]
     dictionary = encoded.chunk(encoded.num_chunks - 1).dictionary

@@ -15,6 +15,7 @@ from ssge.errors import InputError
 from ssge.foreign import LABEL_NAMES
 from ssge.io.embeddings import Embedding
 from ssge.io.nodes import ID
+from ssge.io.options import ReadOptions
 from ssge.io.sources import shown
 from ssge.io.tables import Table, named, open_table, position
 
@@ -22,7 +23,7 @@ log = logging.getLogger(__name__)
 
 LABELS = (*LABEL_NAMES, "class")
 NONE = frozenset(("", "NA", "NaN", "nan", "null", "NULL"))
-"""Texts that stand for no label."""
+"""Texts that mean a missing label."""
 
 
 def read_labels(
@@ -43,7 +44,7 @@ def read_labels(
         Column of the labels. Default: one named y, label, labels or class; else the only other one.
     """
     asked = [name.casefold() for name in (id, label) if name is not None and not name.isdecimal()]
-    table = open_table(path, "labels", known=[*ID, *LABELS, *asked], doubt=True)
+    table = open_table(path, "labels", ReadOptions(), [*ID, *LABELS, *asked])
     at, target = _columns(table, id, label)
     log.info("%s: ids are in column %r, labels in %r.", path, table.names[at], table.names[target])
     data = table.read([at, target], text=[at, target])
@@ -58,7 +59,7 @@ def read_labels(
     if nameless is not None:
         raise InputError(f"{table.place(nameless)}, column {table.names[at]!r}: the id is missing.")
     rows = embedding.find([names[line] for line in lines])
-    _tell_unknown(path, [names[line] for line, row in zip(lines, rows, strict=True) if row < 0], len(lines))
+    _log_unknown(path, [names[line] for line, row in zip(lines, rows, strict=True) if row < 0], len(lines))
     found: dict[int, int] = {}
     for line, row in zip(lines, rows.tolist(), strict=True):
         if row >= 0 and found.setdefault(row, line) != line:
@@ -68,9 +69,9 @@ def read_labels(
 
 
 def has_labels(nodes: Path | str, label: str | int, **text: Any) -> bool:
-    """Tell whether a node table has a column of labels with one in each row; ``text`` as for `open_table`."""
+    """Return whether a node table has a column of labels with one in each row; ``text`` are options of reading."""
     known = [*ID, *([label.casefold()] if isinstance(label, str) and not label.isdecimal() else [])]
-    table = open_table(nodes, "nodes", known=known, doubt=True, **text)
+    table = open_table(nodes, "nodes", ReadOptions(**text), known)
     try:
         at = position(table, label, "label")
     except InputError:
@@ -93,14 +94,14 @@ def _columns(table: Table, id: str | None, label: str | None) -> tuple[int, int]
 
 
 def _trimmed(value: Any, none: Collection[str]) -> Any:
-    """Return text without the blanks around it, and None for what stands for nothing."""
+    """Return text without the blanks around it, and None for a missing value."""
     if isinstance(value, str):
         value = value.strip()
         return None if value in none else value
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _tell_unknown(path: Path, unknown: list[Any], total: int) -> None:
+def _log_unknown(path: Path, unknown: list[Any], total: int) -> None:
     if not unknown:
         return
     text = f"{len(unknown):,} of {total:,} labeled ids are not in the embedding, such as {shown(unknown[0])}"

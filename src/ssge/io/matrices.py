@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,21 +15,25 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError
 from ssge.foreign import Parts, from_adjacency
-from ssge.io.sources import Unpacked, one_line, shown, too_large
-from ssge.io.tables import numbers
-from ssge.io.text import TextTable
+from ssge.io.sources import LIMIT, content, one_line, shown, too_large
 
-BYTES_A_NODE = 64
-"""What a node takes at least once it is in a graph; bounds the nodes that a file may declare."""
+BYTES_PER_NODE = 64
+"""Least memory per node of a graph; bounds the nodes that a file may declare."""
+
+_MARKET = re.compile(
+    rb"%%MatrixMarket[ \t]+matrix[ \t]+(coordinate|array)[ \t]+(real|double|integer|pattern)[ \t]+(general|symmetric)"
+    rb"[ \t\r]*\n(?:[ \t]*(?:%[^\n]*|\r?)\n)*([^\n]*)\n?",
+    re.IGNORECASE,
+)
 
 
 def refuse_size(path: Path, nodes: int, limit: int) -> None:
     """Refuse a graph of more nodes than fit into the limit."""
-    if nodes * BYTES_A_NODE > limit:
-        raise too_large(path, f"declares {nodes:,} nodes, which take {nodes * BYTES_A_NODE:,} bytes or more", limit)
+    if nodes * BYTES_PER_NODE > limit:
+        raise too_large(path, f"declares {nodes:,} nodes, which take {nodes * BYTES_PER_NODE:,} bytes or more", limit)
 
 
-def read_npz(path: Path, limit: int) -> Parts:
+def read_npz(path: Path, limit: int = LIMIT) -> Parts:
     """Read a scipy sparse matrix, or adjacency, attributes and labels in the layout of gnn-benchmark."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -108,56 +113,39 @@ def _matrix(path: Path, arrays: Mapping[str, NDArray[Any]], prefix: str, limit: 
 
 
 def read_matrix_market(path: Path, limit: int) -> Parts:
-    """Read a square matrix in Matrix Market form: coordinates or an array of real, integer or pattern entries."""
-    form, field, symmetry, sides, start = _market_header(path, limit)
-    n, entries = sides[0], sides[-1] if form == "coordinate" else sides[0] * sides[1]
-    if sides[0] != sides[1]:
-        raise InputError(f"{path} must hold a square matrix; received {sides[0]:,} x {sides[1]:,}.")
+    """Read a square matrix in Matrix Market format: coordinates or an array of real, integer or pattern entries."""
+    data = content(path, limit)
+    header = _MARKET.match(data)
+    if header is None or (header[1].lower(), header[3].lower()) == (b"array", b"symmetric"):
+        allowed = "coordinate or array; real, integer or pattern; general or symmetric (coordinate only)"
+        raise InputError(f"{path} must be a Matrix Market matrix of these kinds: {allowed}.")
+    form, field, symmetry = (word.decode().lower() for word in header.groups()[:3])
+    sizes, lines, body = header[4].split(), header[0].count(b"\n"), data[header.end() :]
+    if len(sizes) != (3 if form == "coordinate" else 2) or not all(s.isdigit() and len(s) < 19 for s in sizes):
+        raise InputError(f"{path}, line {lines}: rows, columns and entries expected, {shown(header[4])} found.")
+    n, columns, *rest = (int(size) for size in sizes)
+    if n != columns:
+        raise InputError(f"{path} must hold a square matrix; received {n:,} x {columns:,}.")
     refuse_size(path, n, limit)
+    entries, width = (rest[0], 2 if field == "pattern" else 3) if rest else (n * n, 1)
     if not entries:
         return Parts(edges=np.empty((2, 0), np.int64), num_nodes=n)
-    table = TextTable(path, delimiter=" ", header=False, limit=limit, start=start)
-    width = 1 if form == "array" else 2 if field == "pattern" else 3
-    if len(table.names) != width:
-        raise InputError(f"{table.place(0)}: {width} fields expected, {len(table.names)} found.")
-    data = [numbers(table, column, f"{i + 1}") for i, column in enumerate(table.read(range(width)).columns)]
-    if len(data[0]) != entries:
-        raise InputError(f"{path} declares {entries:,} entries and holds {len(data[0]):,}.")
+    values: Any
+    try:
+        values = np.loadtxt(io.BytesIO(body), comments="%", ndmin=2, encoding="latin-1") if body.strip() else body
+    except ValueError as error:
+        raise InputError(f"{path}, after line {lines}: {one_line(error).split(';')[0]}.") from None
+    if np.shape(values) != (entries, width):
+        raise InputError(f"{path} declares {entries:,} entries of {width} number(s); received {np.shape(values)}.")
     if form == "array":
-        return from_adjacency(data[0].reshape(n, n).T)
-    for column in data[:2]:
-        good = (column >= 1) & (column <= n) & (column % 1 == 0)
-        if not good.all():
-            raise InputError(f"{table.place(int(np.argmin(good)))}: rows and columns must be whole numbers 1..{n}.")
-    row, col = (column.astype(np.int64) - 1 for column in data[:2])
-    values = np.ones(entries) if field == "pattern" else data[2]
+        return from_adjacency(values.reshape(n, n).T)
+    good = ((values[:, :2] >= 1) & (values[:, :2] <= n) & (values[:, :2] % 1 == 0)).all(axis=1)
+    if not good.all():
+        raise InputError(f"{path}, entry {np.argmin(good) + 1}: row and column must be whole numbers 1..{n}.")
+    row, col = values[:, :2].T.astype(np.int64) - 1
+    weights = np.ones(entries) if field == "pattern" else values[:, 2]
     if symmetry == "symmetric":
         other = row != col
         row, col = np.concatenate([row, col[other]]), np.concatenate([col, row[other]])
-        values = np.concatenate([values, values[other]])
-    return from_adjacency(sp.coo_array((values, (row, col)), shape=(n, n)))
-
-
-def _market_header(path: Path, limit: int) -> tuple[str, str, str, list[int], tuple[int, int]]:
-    """Return form, field, symmetry and sizes that a file declares, and the bytes and lines they take."""
-    with Unpacked(path, limit) as stream:
-        lines = io.BufferedReader(stream)
-        banner = lines.readline()
-        words = banner[:200].decode("latin-1").lower().split()
-        at, count = len(banner), 1
-        for line in lines:
-            at, count = at + len(line), count + 1
-            if line.strip() and not line.startswith(b"%"):
-                break
-        else:
-            raise InputError(f"{path} has no Matrix Market header of sizes.")
-    allowed = (("coordinate", "array"), ("real", "double", "integer", "pattern"), ("general", "symmetric"))
-    known = len(words) == 5 and all(word in valid for word, valid in zip(words[2:], allowed, strict=True))
-    if not known or (words[2] == "array" and words[4] != "general"):
-        raise InputError(f"{path} must be a real, integer or pattern matrix, general or symmetric; it is {words[2:]}.")
-    sizes = line.split()
-    if len(sizes) != (3 if words[2] == "coordinate" else 2) or not all(s.isdigit() and len(s) < 19 for s in sizes):
-        raise InputError(
-            f"{path}, line {count}: rows, columns and the number of entries expected, {shown(line)} found."
-        )
-    return words[2], words[3], words[4], [int(size) for size in sizes], (at, count)
+        weights = np.concatenate([weights, weights[other]])
+    return from_adjacency(sp.coo_array((weights, (row, col)), shape=(n, n)))

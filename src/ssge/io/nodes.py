@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from ssge.errors import InputError
 from ssge.foreign import LABEL_NAMES
 from ssge.io.columns import Raw, has_codes, raw_column
 from ssge.io.ids import IdColumn
+from ssge.io.options import ReadOptions
 from ssge.io.tables import Table, is_text, named, position
 from ssge.schema import FeatureSchema
 
@@ -32,7 +33,7 @@ class Nodes(NamedTuple):
     raws
         The columns that become features.
     labels
-        One a row, or None.
+        One per row, or None.
     given
         Whether the label was asked for; one found by its name is left out if it is of no use.
     """
@@ -43,60 +44,51 @@ class Nodes(NamedTuple):
     given: bool
 
 
-def read_nodes(
-    table: Table,
-    *,
-    id: str | int | None,
-    columns: Sequence[str | int] | None,
-    ignore: Sequence[str | int],
-    label: str | int | None,
-    wanted: bool,
-    like: FeatureSchema | None,
-) -> Nodes:
-    """Read a node table.
+def read_nodes(table: Table, options: ReadOptions, schema: FeatureSchema) -> Nodes:
+    """Read a node table: its ids, its labels, and the columns that become features.
 
-    Parameters
-    ----------
-    id, columns, ignore, label
-        As in `ssge.read_graph`.
-    wanted
-        Whether any of its columns become features.
-    like
-        A schema that says which columns must be there, and what they are.
+    A fitted schema says which columns the table must have, and their kinds.
     """
-    at = position(table, id, "id") if id is not None else named(table, ID) or 0
-    chosen = None if columns is None else [position(table, column, "columns") for column in columns]
+    at = position(table, options.id, "id") if options.id is not None else named(table, ID) or 0
+    chosen = None if options.columns is None else [position(table, column, "columns") for column in options.columns]
     if chosen and at in chosen:
         raise InputError(f"columns must not hold the id, {table.names[at]!r}.")
-    left_out = {position(table, column, "ignore") for column in ignore}
-    kinds = _expected(table, like) if wanted and like is not None else {}
-    target = _label(table, label, at, list(kinds) or chosen)
+    left_out = {position(table, column, "ignore") for column in options.ignore or ()}
+    wanted = "table" in schema.features
+    kinds = _expected(table, schema) if wanted and schema.fitted else {}
+    target = _label(table, options.label, at, list(kinds) or chosen)
     if not wanted:
         chosen = []
-    elif like is not None:
+    elif schema.fitted:
         extra = [name for i, name in enumerate(table.names) if i not in {at, target, *kinds}]
         if extra:
             log.info("%s: columns not in the schema are left out: %s.", table.where, ", ".join(extra))
         chosen = list(kinds)
     elif chosen is None:
-        chosen = []
-        for i, name in enumerate(table.names):
-            if i not in (at, target) and name.casefold() in LABEL_NAMES and i not in left_out:
-                log.info("%s: column %r is left out, as a label; columns=[...] takes it in.", table.where, name)
-            elif i not in (at, target):
-                chosen.append(i)
+        chosen = _all_columns(table, at, target, left_out)
     chosen = [i for i in dict.fromkeys(chosen) if i not in left_out]
     parts = list(dict.fromkeys([at, *chosen, *([] if target is None else [target])]))
-    text = [at, *(i for i, kind in kinds.items() if kind == "category")]
-    data = table.read(parts, text=text)
+    data = table.read(parts, text=[at, *(i for i, kind in kinds.items() if kind == "category")])
     log.info("%s: id %r, %d columns for features%s.", table.where, table.names[at], len(chosen), table.form)
     written = _codes(table, [i for i in chosen if i not in kinds], parts, data) if table.free else {}
     raws = []
     for i in chosen:
         column = written.get(i, data.column(parts.index(i)))
-        raws.append(raw_column(table, table.names[i], column, named=columns is not None, kind=kinds.get(i)))
-    labels = None if target is None else _classes(table, target, data.column(parts.index(target)), label is not None)
-    return Nodes(IdColumn(table, table.names[at], data.column(0)), raws, labels, label is not None)
+        raws.append(raw_column(table, table.names[i], column, options.columns is not None, kinds.get(i)))
+    given = options.label is not None
+    labels = None if target is None else _classes(table, target, data.column(parts.index(target)), given)
+    return Nodes(IdColumn(table, table.names[at], data.column(0)), raws, labels, given)
+
+
+def _all_columns(table: Table, at: int, target: int | None, left_out: Collection[int]) -> list[int]:
+    """Return all columns but id and label; others that are named like a label are left out as well."""
+    chosen = []
+    for i, name in enumerate(table.names):
+        if i not in (at, target) and name.casefold() in LABEL_NAMES and i not in left_out:
+            log.info("%s: column %r is left out, as a label; columns=[...] takes it in.", table.where, name)
+        elif i not in (at, target):
+            chosen.append(i)
+    return chosen
 
 
 def _codes(table: Table, chosen: Sequence[int], parts: Sequence[int], data: Any) -> dict[int, Any]:

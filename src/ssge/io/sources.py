@@ -1,4 +1,4 @@
-"""Files as bytes: unpacked on the way, never more than a limit of them, and told apart by what they hold."""
+"""Files as bytes: unpacked while they are read, up to a limit, with their kind found from their content."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _READABLE = (
 
 
 def one_line(error: BaseException, most: int = 200) -> str:
-    """Return what an error of another library says, on one line and not too long."""
+    """Return the message of an error of another library, on one line and not too long."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= most else text[:most] + "..."
 
@@ -51,7 +51,7 @@ class Unpacked(io.RawIOBase):
     path
         The file; errors name it.
     limit
-        Most bytes to hand out.
+        Most bytes to return.
     skip
         Bytes to pass over at the beginning.
     """
@@ -74,7 +74,7 @@ class Unpacked(io.RawIOBase):
             skip -= len(self.read(min(skip, 1 << 20)))
 
     def readable(self) -> bool:
-        """Say yes."""
+        """Return True."""
         return True
 
     def read(self, size: int = -1) -> bytes:
@@ -109,7 +109,7 @@ def content(path: Path, limit: int) -> bytes:
 
 
 def kind_of(path: Path) -> Kind:
-    """Say what a file is: by its first bytes, and by its ending where these leave it open. Pickles are refused."""
+    """Return the kind of a file, from its first bytes, else from its ending. Pickles are refused."""
     if path.is_dir():
         return "folder"
     if not path.is_file():
@@ -133,7 +133,7 @@ def kind_of(path: Path) -> Kind:
         return "graphml"
     if any(end in _JSON for end in endings[-2:]) and start.startswith((b"{", b"[")):
         raise InputError(
-            f"{path} is JSON, which is not read; turn it into a table (pandas.read_json(...).to_csv(...)) or hand over "
+            f"{path} is JSON, which is not read; turn it into a table (pandas.read_json(...).to_csv(...)) or pass "
             "the graph that networkx.node_link_graph makes of it."
         )
     if ".gml" in endings or _GML.match(start):

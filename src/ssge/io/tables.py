@@ -1,10 +1,10 @@
-"""Any table, from a file or a data frame, behind one face: names, columns as pyarrow, and where a row stands."""
+"""One interface to tables in files and data frames: names, columns as pyarrow, and the place of a row."""
 
 from __future__ import annotations
 
 import bisect
-import itertools
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, UnknownNameError
+from ssge.io.options import ReadOptions
 from ssge.io.sources import LIMIT, kind_of, one_line, shown, too_large
 from ssge.io.text import TextTable
 
@@ -22,13 +23,13 @@ class Table(Protocol):
     Attributes
     ----------
     where
-        What messages call it.
+        Its name in messages.
     names
         Of its columns.
     free
-        Whether the columns have no type of their own, so that what they hold decides.
+        Whether the columns have no types, so that their content decides.
     form
-        What was found out about a text, for the log; empty for others.
+        The form that was found for a text, for the log; empty for others.
     """
 
     where: str
@@ -40,7 +41,7 @@ class Table(Protocol):
         """Return columns as a pyarrow table, those in ``text`` as strings if the table is free."""
 
     def place(self, row: int) -> str:
-        """Return the name of a row, counted from 0, in the words of the file."""
+        """Return the place of a row, counted from 0, for messages."""
 
 
 class ArrowTable:
@@ -58,7 +59,7 @@ class ArrowTable:
         return self.table.select(list(columns))
 
     def place(self, row: int) -> str:
-        """Return the name of a row."""
+        """Return the place of a row."""
         return f"{self.where}, row {row + 1}"
 
 
@@ -68,6 +69,8 @@ class ParquetTable:
     free, form = False, ""
 
     def __init__(self, path: Path, limit: int) -> None:
+        import pyarrow.parquet as pq
+
         self.where = str(path)
         parts = sorted(p for p in path.rglob("*.parquet") if p.name[0] not in "._") if path.is_dir() else [path]
         if not parts:
@@ -78,7 +81,7 @@ class ParquetTable:
         size = 0
         for part in parts:
             with _parquet_errors(part):
-                file = self._opened(part)
+                file = pq.ParquetFile(part)
                 found = file.metadata
                 groups = [found.row_group(i) for i in range(found.num_row_groups)]
                 # Runs of equal values may be stored in no space at all: rows count besides bytes.
@@ -95,15 +98,10 @@ class ParquetTable:
             raise InputError(f"{path} has no rows.")
         self._limit = limit
 
-    @staticmethod
-    def _opened(part: Path) -> Any:
-        import pyarrow.parquet as pq
-
-        return pq.ParquetFile(part, memory_map=False)
-
     def read(self, columns: Sequence[int], text: Collection[int] = ()) -> Any:
         """Return columns as a pyarrow table."""
         import pyarrow as pa
+        import pyarrow.parquet as pq
 
         names = [self.names[i] for i in columns]
         for name in names:
@@ -112,7 +110,7 @@ class ParquetTable:
         batches, size = [], 0
         for part in self._files:
             with _parquet_errors(part):
-                file = self._opened(part)
+                file = pq.ParquetFile(part)
                 for batch in file.iter_batches(columns=names):
                     size += batch.nbytes
                     if size > self._limit:
@@ -124,45 +122,37 @@ class ParquetTable:
             return table
 
     def place(self, row: int) -> str:
-        """Return the name of a row, counted within its part."""
+        """Return the place of a row within its part."""
         part = bisect.bisect_right(self._ends, row)
         before = self._ends[part - 1] if part else 0
         return f"{self._files[part]}, row {row - before + 1}"
 
 
-class _parquet_errors:  # noqa: N801 - used as a function
-    """Say in one line what pyarrow finds wrong with a file."""
+@contextmanager
+def _parquet_errors(path: Path | str) -> Iterator[None]:
+    """Turn an error of pyarrow into one line that names the file."""
+    import pyarrow as pa
 
-    def __init__(self, path: Path | str) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        import pyarrow as pa
-
-        if isinstance(error, pa.ArrowException | OSError | MemoryError | UnicodeDecodeError | OverflowError):
-            raise InputError(f"{self._path} cannot be read as Parquet: {one_line(error)}") from None
+    try:
+        yield
+    except (pa.ArrowException, OSError, MemoryError, UnicodeDecodeError, OverflowError) as error:
+        raise InputError(f"{path} cannot be read as Parquet: {one_line(error)}") from None
 
 
 def is_frame(value: Any) -> bool:
-    """Say whether an object is a table: pandas, polars, pyarrow, or anything that hands out Arrow data."""
+    """Return whether an object is a table: pandas, polars, pyarrow, or anything that exports Arrow data."""
     return hasattr(value, "__arrow_c_stream__") or (hasattr(value, "columns") and hasattr(value, "iloc"))
 
 
 def open_table(
     source: Any,
     what: str,
-    *,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    known: Collection[str | tuple[str, ...]] = (),
-    asked: Collection[str] = (),
-    doubt: bool = False,
-    limit: int = LIMIT,
+    options: ReadOptions,
+    known: Collection[str | tuple[str, ...]],
+    asked: Collection[Any] = (),
+    doubt: bool = True,
 ) -> Table:
-    """Open a path or a data frame as a table; see `TextTable` for the options of text.
+    """Open a path or a data frame as a table.
 
     Parameters
     ----------
@@ -171,20 +161,24 @@ def open_table(
         frame is a column if it has a name.
     what
         The parameter, for messages.
+    options
+        The delimiter, header and limit of text.
+    known, asked, doubt
+        Names of columns that help to find a header, in any case; see `TextTable`.
     """
     if is_frame(source):
         return ArrowTable(_arrow(source, what), what)
     if not isinstance(source, str | Path):
-        raise InputError(
-            f"{what} must be a path or a pandas, polars or pyarrow table; received {type(source).__name__}."
-        )
-    path = Path(source)
+        received = type(source).__name__
+        raise InputError(f"{what} must be a path or a pandas, polars or pyarrow table; received {received}.")
+    path, limit = Path(source), options.limit or LIMIT
     kind = kind_of(path)
     if kind in ("folder", "parquet"):
         return ParquetTable(path, limit)
     if kind != "text":
         raise InputError(f"{what} must be a table (CSV, TSV, Parquet); {path} is {kind}.")
-    return TextTable(path, delimiter=delimiter, header=header, known=known, asked=asked, doubt=doubt, limit=limit)
+    names = [name.casefold() for name in asked if isinstance(name, str)]
+    return TextTable(path, options.delimiter, options.header, known, names, doubt, limit)
 
 
 def _arrow(source: Any, what: str) -> Any:
@@ -250,14 +244,14 @@ def numbers(table: Table, column: Any, name: str) -> NDArray[np.float64]:
 
 
 def is_number(kind: Any) -> bool:
-    """Say whether a pyarrow type is one of numbers."""
+    """Return whether a pyarrow type is numeric."""
     import pyarrow.types as kinds
 
     return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind) or kinds.is_null(kind))
 
 
 def is_text(kind: Any) -> bool:
-    """Say whether a pyarrow type is text."""
+    """Return whether a pyarrow type is text."""
     import pyarrow.types as kinds
 
     return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind))
@@ -283,8 +277,3 @@ def _first_unreadable(column: Any) -> int | None:
             begin, half = begin + half, length - half
         length = half
     return begin
-
-
-def chunks(columns: Sequence[Any]) -> Iterator[Any]:
-    """Yield the chunks of several pyarrow columns, one after the other."""
-    return itertools.chain.from_iterable(column.chunks for column in columns)

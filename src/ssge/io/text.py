@@ -1,4 +1,4 @@
-"""Delimited text, CSV and its kin, as a table: delimiter and header found, rows named by their line in the file."""
+"""Delimited text as a table: delimiter and header are found, rows are named by their line in the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ssge.errors import InputError
-from ssge.io.sources import Unpacked, one_line, shown
+from ssge.io.sources import LIMIT, Unpacked, one_line, shown
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class TextTable:
     Lines at the top that begin with # or % are passed over, and so are blank lines anywhere. The delimiter is the one
     of tab, comma, semicolon and pipe that divides the first rows into as many fields each, the most fields first; else
     runs of blanks. The first row is a header if one of its fields is among ``asked``. If one is a number it is data,
-    unless a name in ``known`` stands above numbers only, or three or more numbers count on (0, 1, 2, ...). Else it is a
+    unless a name in ``known`` is above numbers only, or three or more numbers are consecutive (0, 1, ...). Else it is a
     header if it holds a name in ``known`` that no row below holds again, or if a column below holds only numbers;
     where both are text throughout, ``doubt`` decides.
 
@@ -39,7 +39,7 @@ class TextTable:
     path
         The file, plain or packed with gzip or zstd.
     delimiter
-        One character; a blank stands for any run of blanks and tabs.
+        One character; a blank means any run of blanks and tabs.
     header
         Whether the first row holds the names. Columns without a name are called c0, c1, ...
     known
@@ -51,8 +51,6 @@ class TextTable:
         Whether a first row that could be either is a header.
     limit
         Most bytes to unpack.
-    start
-        Bytes and lines at the beginning of the file that are no part of the table.
     """
 
     free = True
@@ -60,19 +58,17 @@ class TextTable:
     def __init__(
         self,
         path: Path,
-        *,
         delimiter: str | None = None,
         header: bool | None = None,
         known: Collection[str | tuple[str, ...]] = (),
         asked: Collection[str] = (),
         doubt: bool = False,
-        limit: int,
-        start: tuple[int, int] = (0, 0),
+        limit: int = LIMIT,
     ) -> None:
         self.where, self._path, self._limit = str(path), path, limit
         if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\n\r"\0'):
             raise InputError(f"delimiter must be one ASCII character, ' ' for runs of blanks; received {delimiter!r}.")
-        sample, whole = self._sample(start[0])
+        sample, whole = self._sample()
         at, self._skipped = _top(sample)
         comments = [line.strip() for line in _NEWLINE_BYTES.split(sample[:at].removeprefix(_MARK)) if line.strip()]
         if comments:
@@ -102,11 +98,11 @@ class TextTable:
                 raise InputError(f"{path}: the name of a column must not hold a line break.")
             if len(lines) < 2:
                 raise InputError(f"{path} has a header and no rows.")
-        self._start, self._skipped = start[0] + at, start[1] + self._skipped
+        self._start = at
 
-    def _sample(self, start: int) -> tuple[bytes, bool]:
+    def _sample(self) -> tuple[bytes, bool]:
         """Return the beginning of the file, one full line at least, and whether that is all of it."""
-        with Unpacked(self._path, self._limit, start) as stream:
+        with Unpacked(self._path, self._limit) as stream:
             sample = b""
             while True:
                 more = stream.read(_SAMPLE)
@@ -130,7 +126,7 @@ class TextTable:
         numeric = {i for i, column in enumerate(columns) if all(_is_number(cell) for cell in column)}
         counted = [cell for cell in first if _is_number(cell)]
         if counted:
-            if any(first.index(name) in numeric for name in found) or (found and _counts_on(counted)):
+            if any(first.index(name) in numeric for name in found) or (found and _consecutive(counted)):
                 return True
             if not found:
                 return False
@@ -139,7 +135,7 @@ class TextTable:
             return True
         taken = "taken as the names of columns" if doubt else "taken as data"
         shown_cells = ", ".join(rows[0][:4])
-        log.warning("%s: its first row (%s) is %s; header=... says otherwise.", self.where, shown_cells, taken)
+        log.warning("%s: its first row (%s) is %s; header=... overrides this.", self.where, shown_cells, taken)
         return doubt
 
     def read(self, columns: Sequence[int], text: Collection[int] = ()) -> Any:
@@ -205,7 +201,7 @@ class TextTable:
                 return
 
     def place(self, row: int) -> str:
-        """Return where a row, counted from 0, stands in the file."""
+        """Return the line of a row, counted from 0."""
         found = next(itertools.islice(self._rows(), row, None), None)
         return f"{self.where}, line {found[0]}" if found else f"{self.where}, row {row + 1}"
 
@@ -227,8 +223,8 @@ class _Blanks(Unpacked):
             lines, newline, self._rest = (self._rest + found).rpartition(b"\n") if found else (self._rest, b"", b"")
             self._ready += _single_blanks(lines) + newline
         cut = len(self._ready) if size < 0 else size
-        handed, self._ready = self._ready[:cut], self._ready[cut:]
-        return handed
+        found, self._ready = self._ready[:cut], self._ready[cut:]
+        return found
 
 
 def _single_blanks(lines: bytes) -> bytes:
@@ -278,8 +274,8 @@ def _fields(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
         yield from (line.split(delimiter) for line in lines)
 
 
-def _counts_on(cells: Sequence[str]) -> bool:
-    """Say whether three cells or more are whole numbers one after the other, as names of columns often are."""
+def _consecutive(cells: Sequence[str]) -> bool:
+    """Return whether three cells or more are consecutive whole numbers, as names of columns often are."""
     if len(cells) < 3 or not all(cell.isdecimal() for cell in cells):
         return False
     numbers = [int(cell) for cell in cells]

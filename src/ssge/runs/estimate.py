@@ -132,7 +132,7 @@ def _generous(graph: Graph, plan: Plan, itemsize: int) -> int:
     heads = getattr(config, "heads", 1)
     walks = getattr(config, "batch", 0) * getattr(config, "walk_length", 0) * 40
     rows = n * (GENEROUS * (sum(widths) * heads + max(widths) + getattr(config, "anchors", 0)) + dense)
-    return itemsize * (rows + 64 * (m + n) * heads + 4 * sum(widths) * p + walks * max(widths))
+    return int(itemsize * (rows + 64 * (m + n) * heads + 4 * sum(widths) * p + walks * max(widths)))
 
 
 def _parameters(graph: Graph, plan: Plan, itemsize: int) -> int:

@@ -1,0 +1,62 @@
+"""The feature matrix of a graph: columns of its tables encoded, structural features computed from its edges."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from ssge.errors import InputError
+from ssge.foreign import Parts
+from ssge.graph import FeatureMatrix
+from ssge.io.columns import Raw
+from ssge.io.compact import compact
+from ssge.io.encoding import encode, fit, warn_of_spreads
+from ssge.io.sources import shown
+from ssge.ops.structural import structural_features
+from ssge.schema import FeatureSchema
+
+log = logging.getLogger(__name__)
+
+
+def make_features(
+    parts: Parts, raws: Sequence[Raw], schema: FeatureSchema, where: str
+) -> tuple[FeatureMatrix, FeatureSchema]:
+    """Return the features of a graph, and the schema with all that is needed to make them again.
+
+    Parameters
+    ----------
+    parts
+        The graph, with arranged edges.
+    raws
+        The columns that become features.
+    schema
+        Which features to make; where it is fitted, columns are encoded as it says.
+    where
+        Name of the source in messages.
+    """
+    if "table" not in schema.features:
+        raws = ()
+    elif not raws:
+        raise InputError(f"{where} has no node features: features='structural' makes some from the edges alone.")
+    columns = schema.columns
+    if not schema.fitted:
+        columns = tuple(fit(raw, schema.missing, schema.scale) for raw in raws)
+        if schema.scale == "none":
+            warn_of_spreads(raws, where)
+    expected, received = [column.name for column in columns], [raw.name for raw in raws]
+    if expected != received:
+        raise InputError(f"{where}: like expects the columns {shown(expected)}; received {shown(received)}.")
+    blocks, names = [], []
+    for kind in schema.features:
+        if kind == "table":
+            blocks += [encode(raw, column) for raw, column in zip(raws, columns, strict=True)]
+            names += [name for column in columns for name in column.names]
+            continue
+        if kind == "laplacian" and schema.fitted:
+            log.warning("%s: its Laplacian coordinates are not comparable with those of another graph.", where)
+        block, found = structural_features(parts.edges, parts.weights, parts.num_nodes or 0, [kind], schema.direction)
+        blocks.append(block)
+        names += found
+    if schema.fitted and tuple(names) != schema.names:
+        raise InputError(f"{where} has {len(names)} features, and {len(schema.names)} in like: {shown(names)}.")
+    return compact(*blocks), schema.model_copy(update={"columns": columns, "names": tuple(names)})
