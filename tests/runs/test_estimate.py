@@ -145,7 +145,7 @@ def test_refusal_names_the_estimate_the_memory_and_what_to_do() -> None:
 
 def test_what_surely_fits_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimating, "estimate", None)
-    check_memory(GRAPH, planned(), 1 << 30)
+    check_memory(GRAPH, planned(), 2 << 30)
     for name in METHODS:
         check_memory(GRAPH, plan(GRAPH.info, name), 16 << 30)
 

@@ -46,7 +46,7 @@ def planted() -> tuple[Graph, np.ndarray, Any]:
     source, target = np.where(outlier[target], target, source), np.where(outlier[target], source, target)
     target = np.where(outlier[source], rng.integers(600, size=source.size), target)
     graph = Graph.of(edges=np.stack([source, target]), features=clean.features)
-    return graph, outlier, plan(graph.info, settings={"epochs": 30, "widths": (32, 32)})
+    return graph, outlier, plan(graph.info, settings={"epochs": 30, "widths": (32, 32), "uniformity_weight": 0.1})
 
 
 def test_planted_outliers_are_found_and_training_helps(planted: tuple[Graph, np.ndarray, Any]) -> None:

@@ -33,6 +33,8 @@ SPARE = 1.45
 """Resident bytes over bytes of live tensors, measured: gaps between blocks, and buffers of dense products."""
 GENEROUS = 32
 """Numbers per node and unit of width that no method exceeds; a training that fits with these is not measured."""
+_CHUNKS = 1 << 30
+"""Bytes of all intermediate results that methods compute in chunks of bounded size."""
 _EPOCHS = 4
 _TRIAL_SECONDS = 0.3
 """Trials grow until an epoch takes so long."""
@@ -132,7 +134,8 @@ def _generous(graph: Graph, plan: Plan, itemsize: int) -> int:
     heads = getattr(config, "heads", 1)
     walks = getattr(config, "batch", 0) * getattr(config, "walk_length", 0) * 40
     rows = n * (GENEROUS * (sum(widths) * heads + max(widths) + getattr(config, "anchors", 0)) + dense)
-    return int(itemsize * (rows + 64 * (m + n) * heads + 4 * sum(widths) * p + walks * max(widths)))
+    numbers: int = rows + 64 * (m + n) * heads + 4 * sum(widths) * p + walks * max(widths)
+    return itemsize * numbers + _CHUNKS
 
 
 def _parameters(graph: Graph, plan: Plan, itemsize: int) -> int:
