@@ -135,14 +135,14 @@ def _generous(graph: Graph, plan: Plan, itemsize: int) -> int:
     walks = getattr(config, "batch", 0) * getattr(config, "walk_length", 0) * 40
     rows = n * (GENEROUS * (sum(widths) * heads + max(widths) + getattr(config, "anchors", 0)) + dense)
     numbers: int = rows + 64 * (m + n) * heads + 4 * sum(widths) * p + walks * max(widths)
-    return itemsize * numbers + _CHUNKS
+    return int(itemsize * numbers) + _CHUNKS
 
 
 def _parameters(graph: Graph, plan: Plan, itemsize: int) -> int:
     """Return the bytes of the encoder's weights, their gradients and the state of Adam, from the widths alone."""
     widths = (graph.num_features, *getattr(plan.config, "widths", ()))
     table = graph.num_nodes * int(getattr(plan.config, "width", 0))
-    return 4 * itemsize * (sum(a * b for a, b in pairwise(widths)) + 2 * table)
+    return int(4 * itemsize * (sum(a * b for a, b in pairwise(widths)) + 2 * table))
 
 
 def _smaller(config: Any) -> str:
