@@ -205,8 +205,8 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         folder = RunFolder(Path(path))
-        folder.claim(force)
-        folder.write(self._run)
+        with folder.claim(force):
+            folder.write(self._run)
 
     @classmethod
     def load(cls, path: str | Path, device: str = "cpu") -> Self:

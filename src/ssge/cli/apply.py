@@ -97,6 +97,7 @@ def embed(
     from ssge.errors import InputError
     from ssge.experiments.sources import is_dataset, open_graph
     from ssge.io.embeddings import Embedding, check_embedding_target, write_embedding
+    from ssge.runs.fit import check_vectors
     from ssge.runs.folder import RunFolder
     from ssge.training.device import choose_device
 
@@ -118,6 +119,7 @@ def embed(
             raise InputError(f"--only new: the run in {run} has seen all {data.num_nodes:,} nodes of {graph}.")
         log.info("%s nodes are new, %s were known.", f"{nodes.size:,}", f"{data.num_nodes - nodes.size:,}")
     vectors = model.embed(data, nodes).cpu().numpy()
+    check_vectors(vectors)
     found = Embedding(data.node_ids if nodes is None else data.node_ids[nodes], vectors)
     write_embedding(out, *found)
     if not only:

@@ -97,7 +97,7 @@ def compare(
     kept = _Kept(out, recipe.dataset, graph, protocol, planned.config.model_dump(mode="json"), force)
     folders = [RunFolder(out / f"seed-{seed}") for seed in range(seeds)]
     for seed, folder in enumerate(folders):  # all before any scoring, which would count in the peak of their memory
-        if force or not folder.record.exists():
+        if force or not folder.complete:
             fit(
                 graph, replace(planned, seed=seed), folder, resume=not force, force=force, quiet=quiet,
                 dataset=recipe.dataset, splits=protocol.splits,

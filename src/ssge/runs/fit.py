@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from ssge.datasets import Facts, facts_of
 from ssge.datasets.splits import SplitKind, split_of
-from ssge.errors import InputError, InterruptedRun
+from ssge.errors import InputError, InterruptedRun, TrainingError
 from ssge.evaluation import geometry
 from ssge.graph import Graph
 from ssge.io.embeddings import Embedding
@@ -27,7 +28,7 @@ from ssge.training.best import Best
 from ssge.training.checkpoint import Checkpoint, describe_run
 from ssge.training.interrupt import Interrupt
 from ssge.training.progress import ProgressBar
-from ssge.training.trainer import Epoch, Observer, train
+from ssge.training.trainer import Epoch, Observer, Trained, train
 
 
 class Run(NamedTuple):
@@ -82,27 +83,43 @@ def fit(
     settings = json.loads(plan.config.model_dump_json())
     seen, best = _visible(graph, plan, splits, facts_of(dataset) if dataset else None)
     method = plan.build(graph)
-    checkpoint = None
-    if folder is not None:
-        folder.claim(force, resume)
-        if not folder.checkpoint.exists():  # else the checkpoint checks that the settings there are these
-            folder.write_config(settings)
-        checkpoint = Checkpoint(
-            folder.checkpoint, describe_run(method, seen, plan.seed, best), checkpoint_every, resume
-        )
     with ExitStack() as stack:
         watching: list[Observer] = [*observers, stack.enter_context(Interrupt())]
+        checkpoint = None
         if folder is not None:
-            watching.insert(0, stack.enter_context(folder.open_history()))
+            work = stack.enter_context(folder.claim(force, resume))
+            work.begin(settings)
+            watching.insert(0, stack.enter_context(work.open_history()))
+            described = describe_run(method, seen, plan.seed, best)
+            checkpoint = Checkpoint(work.checkpoint, described, checkpoint_every, resume)
         if not quiet:
             title = f"{method.title} on {graph.name}, seed {plan.seed}"
             watching.append(stack.enter_context(ProgressBar(plan.config.epochs, title)))
         prepared = method.prepare(seen)
         trained = train(method, prepared, Key(plan.seed), best=best, observers=watching, checkpoint=checkpoint)
-    if trained.embedding is None:
-        kept = "" if folder is None else f" The state is kept in {folder.path}: continue with --resume."
-        raise InterruptedRun(f"Stopped after epoch {len(trained.history)} of {plan.config.epochs}.{kept}")
+        if trained.embedding is None:
+            kept = "" if folder is None else f" The state is kept in {folder.path}: continue with --resume."
+            raise InterruptedRun(f"Stopped after epoch {len(trained.history)} of {plan.config.epochs}.{kept}")
+        run = _run(graph, plan, method, trained, settings, dataset, reading, splits)
+        if folder is not None:
+            folder.write(run)
+    return run
+
+
+def _run(
+    graph: Graph,
+    plan: Plan,
+    method: Method,
+    trained: Trained,
+    settings: dict[str, Any],
+    dataset: str | None,
+    reading: dict[str, Any] | None,
+    splits: SplitKind,
+) -> Run:
+    """Return a finished training as a run, with its record."""
+    assert trained.embedding is not None
     embedding = Embedding(graph.node_ids, trained.embedding.cpu().numpy())
+    check_vectors(embedding.vectors)
     record = RunRecord.now(
         method.name,
         dataset=dataset or graph.name,
@@ -127,10 +144,15 @@ def fit(
         dtype=plan.dtype,
         threads=torch.get_num_threads(),
     )
-    run = Run(record, trained.history, embedding, method, graph.schema)
-    if folder is not None:
-        folder.write(run)
-    return run
+    return Run(record, trained.history, embedding, method, graph.schema)
+
+
+def check_vectors(vectors: NDArray[np.floating[Any]]) -> None:
+    """Refuse vectors that no use could be made of: not finite, or all zero."""
+    if not np.isfinite(vectors).all():
+        raise TrainingError("The embedding is not finite. A smaller lr may help.")
+    if not vectors.any():
+        raise TrainingError("The embedding is zero everywhere. The features or the weights of the model vanish.")
 
 
 def _visible(graph: Graph, plan: Plan, splits: SplitKind, facts: Facts | None) -> tuple[Graph, Best | None]:

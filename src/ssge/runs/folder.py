@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -11,6 +13,7 @@ from ssge.errors import InputError
 from ssge.files import atomic
 from ssge.io.embeddings import Embedding, read_embedding, write_embedding
 from ssge.records import RunRecord
+from ssge.runs import storage
 from ssge.runs.recipes import write_toml
 from ssge.schema import FeatureSchema
 
@@ -19,149 +22,194 @@ if TYPE_CHECKING:
     from ssge.runs.fit import Run
 
 
+RECORD, HISTORY, CONFIG, MODEL = "record.json", "history.jsonl", "config.toml", "model.safetensors"
+EMBEDDING, SCHEMA, CARD, CHECKPOINT = "embedding.parquet", "features.json", "README.md", "checkpoint.safetensors"
+FILES = [RECORD, HISTORY, CONFIG, MODEL, EMBEDDING, SCHEMA, CARD]
+"""The files of a complete run: all facts and scores; one line per epoch; the resolved settings, which ``--config``
+takes; weights and all that is needed to build the model again; the columns id, e000, ...; how feature columns were
+made of tables, if they were; a summary for people."""
+
+
 @dataclass(frozen=True)
 class RunFolder:
-    """The files of one run."""
+    """The files of one run; `ssge.runs.storage` says how they change."""
 
     path: Path
 
     @property
-    def record(self) -> Path:
-        """All facts and scores, JSON; written last, so its presence means the run is complete."""
-        return self.path / "record.json"
-
-    @property
-    def history(self) -> Path:
-        """One JSON line per epoch."""
-        return self.path / "history.jsonl"
-
-    @property
-    def config(self) -> Path:
-        """The resolved settings, TOML; ``--config`` takes the file."""
-        return self.path / "config.toml"
-
-    @property
-    def model(self) -> Path:
-        """Weights and all that is needed to build the model again."""
-        return self.path / "model.safetensors"
-
-    @property
     def embedding(self) -> Path:
         """Columns id, e000, e001, ..."""
-        return self.path / "embedding.parquet"
+        return self.path / EMBEDDING
 
     @property
-    def schema(self) -> Path:
-        """How the feature columns were made, JSON; only for graphs that were read from tables."""
-        return self.path / "features.json"
+    def record(self) -> Path:
+        """All facts and scores, JSON."""
+        return self.path / RECORD
 
     @property
     def card(self) -> Path:
         """Summary for people, Markdown."""
-        return self.path / "README.md"
+        return self.path / CARD
 
     @property
-    def checkpoint(self) -> Path:
-        """State of an unfinished training."""
-        return self.path / "checkpoint.safetensors"
+    def complete(self) -> bool:
+        """Whether there is a complete run."""
+        self._settle()
+        return bool(storage.checksums(self.path))
 
-    @property
-    def unfinished(self) -> bool:
-        """Whether there is a run that can be resumed."""
-        return self.config.exists() and not self.record.exists()
+    @contextmanager
+    def claim(self, force: bool = False, resume: bool = False) -> Iterator[WorkFolder]:
+        """Hold the folder for a new run. Nothing that another run or anybody else left there is lost.
 
-    def claim(self, force: bool = False, resume: bool = False) -> None:
-        """Make the folder ready for a run, and make sure that no other run is lost."""
-        files = [
-            self.record, self.history, self.config, self.model, self.embedding, self.schema, self.checkpoint, self.card
-        ]  # fmt: skip
-        found = [file for file in files if file.exists()]
+        Parameters
+        ----------
+        force
+            Replace the run in the folder, once the new one is complete.
+        resume
+            Continue an unfinished run.
+        """
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path} is not a folder.")
-        if force:
-            for file in found:
-                file.unlink()
-        elif resume and self.record.exists():
-            raise InputError(f"The run in {self.path} is complete; nothing to resume.")
-        elif found and not (resume and self.unfinished):
-            go_on = " or --resume it," if self.unfinished else ""
+        made = not self.path.exists()
+        try:
+            with storage.locked(self.path) as path:
+                storage.complete(self.path)
+                work = WorkFolder(path)
+                self._check(work, force, resume)
+                if not resume:
+                    work.clear()
+                try:
+                    yield work
+                except BaseException:
+                    if not work.checkpoint.exists():  # nothing to resume from
+                        work.clear()
+                    raise
+        finally:
+            if made and self.path.is_dir() and not any(self.path.iterdir()):
+                self.path.rmdir()
+
+    def _check(self, work: WorkFolder, force: bool, resume: bool) -> None:
+        if foreign := storage.foreign_files(self.path, FILES, RECORD):
             raise InputError(
-                f"{self.path} holds another run ({found[0].name}); choose another folder,{go_on} "
-                "or --force to replace it."
+                f"{self.path} holds {foreign[0]}, which no run of this version has written; choose another folder."
             )
-        self.path.mkdir(parents=True, exist_ok=True)
-
-    def write_config(self, settings: dict[str, Any]) -> None:
-        """Write the settings."""
-        with atomic(self.config) as temporary:
-            temporary.write_text(write_toml(settings), "utf-8")
-
-    def open_history(self) -> HistoryFile:
-        """Return an observer that appends each epoch to the history."""
-        return HistoryFile(self.history)
+        there = bool(storage.checksums(self.path))
+        if resume and there and not work.unfinished:
+            raise InputError(f"The run in {self.path} is complete; nothing to resume.")
+        if (there or work.unfinished) and not (force or (resume and work.unfinished)):
+            found, go_on = (RECORD, "") if not work.unfinished else (CONFIG, " or --resume it,")
+            raise InputError(
+                f"{self.path} holds another run ({found}); choose another folder,{go_on} or --force to replace it."
+            )
 
     def write(self, run: Run) -> None:
-        """Write everything a finished run leaves."""
+        """Write everything that a finished run leaves; the folder must be claimed."""
         from ssge.training.checkpoint import save_model
 
-        self.write_config(run.record.config)
-        write_embedding(self.embedding, *run.embedding)
-        save_model(self.model, run.method, seed=run.record.seed, graph=run.record.name)
+        def stage(name: str, text: str) -> None:
+            storage.staged(self.path, name).write_text(text, "utf-8")
+
+        stage(CONFIG, write_toml(run.record.config))
+        stage(HISTORY, "".join(json.dumps(line) + "\n" for line in run.history))
+        write_embedding(storage.staged(self.path, EMBEDDING), *run.embedding)
+        save_model(storage.staged(self.path, MODEL), run.method, seed=run.record.seed, graph=run.record.name)
         if run.schema is not None:
-            run.schema.write(self.schema)
-        with atomic(self.history) as temporary:
-            temporary.write_text("".join(json.dumps(line) + "\n" for line in run.history), "utf-8")
-        self.write_record(run.record)
-        self.checkpoint.unlink(missing_ok=True)
+            run.schema.write(storage.staged(self.path, SCHEMA))
+        for name, text in _texts(run.record).items():
+            stage(name, text)
+        storage.publish(self.path)
 
     def write_record(self, record: RunRecord) -> None:
-        """Write the record, and the card that is made of it."""
-        from ssge.runs.card import card
-
-        with atomic(self.card) as temporary:
-            temporary.write_text(card(record), "utf-8")
-        record.write(self.record)
+        """Renew the record of a complete run, and the card that is made of it."""
+        storage.renew(self.path, _texts(record))
 
     def read_record(self) -> RunRecord:
         """Read the record of a complete run."""
-        if not self.path.is_dir():
-            raise InputError(f"No such run: {self.path}.")
-        self._refuse_unfinished()
-        return RunRecord.read(self.record)
+        return RunRecord.read(self._checked(RECORD))
 
     def read_embedding(self) -> Embedding:
         """Read ids and vectors."""
-        self._refuse_unfinished()
-        return read_embedding(self.embedding)
-
-    def _refuse_unfinished(self) -> None:
-        if self.unfinished:
-            raise InputError(f"The run in {self.path} is not finished; continue with ssge fit ... --resume.")
+        return read_embedding(self._checked(EMBEDDING))
 
     def read_history(self) -> list[dict[str, float]]:
-        """Read the history; a damaged line is named."""
-        if not self.history.is_file():
-            raise InputError(f"No such file: {self.history}.")
-        history = []
-        for number, line in enumerate(self.history.read_text("utf-8", "replace").splitlines(), 1):
-            try:
-                epoch = json.loads(line)
-            except ValueError:
-                epoch = None
-            if not isinstance(epoch, dict):
-                raise InputError(f"{self.history}, line {number}: an epoch as JSON expected; the file is damaged.")
-            history.append(epoch)
-        return history
+        """Read the history."""
+        return [json.loads(line) for line in self._checked(HISTORY).read_text("utf-8").splitlines()]
 
     def read_schema(self) -> FeatureSchema | None:
         """Read how the feature columns were made; None for a graph that was not read from tables."""
-        return FeatureSchema.read(self.schema)
+        if SCHEMA not in storage.checksums(self.path):
+            return None
+        return FeatureSchema.read(self._checked(SCHEMA))
 
     def read_model(self, device: str = "cpu") -> Method:
         """Build the trained model again."""
         from ssge.training.checkpoint import load_model  # torch
 
-        return load_model(self.model, device)[0]
+        return load_model(self._checked(MODEL), device)[0]
+
+    def _checked(self, name: str) -> Path:
+        """Return the path of a file of a complete run, after a check of its checksum."""
+        if not self.path.is_dir():
+            raise InputError(f"No such run: {self.path}.")
+        if not self.complete:
+            if WorkFolder(self.path / storage.WORK).unfinished:
+                raise InputError(f"The run in {self.path} is not finished; continue with ssge fit ... --resume.")
+            old = " of this version" if self.record.exists() else ""
+            raise InputError(f"No run{old} in {self.path}: {storage.SUMS} is missing.")
+        storage.verify(self.path, name)
+        return self.path / name
+
+    def _settle(self) -> None:
+        """Complete what a killed process had published."""
+        if (self.path / storage.WORK / "ready").is_dir():
+            with storage.locked(self.path):
+                storage.complete(self.path)
+
+
+@dataclass(frozen=True)
+class WorkFolder:
+    """The files of an unfinished run."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        """The resolved settings."""
+        return self.path / CONFIG
+
+    @property
+    def checkpoint(self) -> Path:
+        """State of the training."""
+        return self.path / CHECKPOINT
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether there is a run to resume."""
+        return self.config.exists()
+
+    def begin(self, settings: dict[str, Any]) -> None:
+        """Write the settings, unless a checkpoint is there, which holds those of the run that began."""
+        for left in self.path.glob(".checkpoint-*"):  # of a process that died
+            left.unlink()
+        if not self.checkpoint.exists():
+            with atomic(self.config) as temporary:
+                temporary.write_text(write_toml(settings), "utf-8")
+
+    def open_history(self) -> HistoryFile:
+        """Return an observer that appends each epoch to the history."""
+        return HistoryFile(self.path / HISTORY)
+
+    def clear(self) -> None:
+        """Remove what an unfinished run has left."""
+        for file in self.path.iterdir() if self.path.is_dir() else ():
+            if file.is_file() and file.name != "lock":
+                file.unlink()
+
+
+def _texts(record: RunRecord) -> dict[str, str]:
+    from ssge.runs.card import card
+
+    return {RECORD: record.model_dump_json(indent=2) + "\n", CARD: card(record)}
 
 
 class HistoryFile:

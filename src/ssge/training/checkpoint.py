@@ -129,10 +129,6 @@ class Checkpoint:
             best.resume(history, _below(tensors, "best."))
         return history
 
-    def remove(self) -> None:
-        """Delete the file: the run is complete and the model is saved."""
-        self.path.unlink(missing_ok=True)
-
 
 def describe_run(method: Method, graph: Graph, seed: int, best: Best | None = None) -> dict[str, Any]:
     """Return what must be the same for a training to resume: seed, device, precision, and a digest of the graph."""
@@ -154,9 +150,20 @@ def _flat(facts: dict[str, Any]) -> dict[str, Any]:
 def _write(path: Path, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
     try:
         with atomic(path) as temporary:
-            save_file(_contiguous(tensors), temporary, {"ssge": json.dumps(facts)})
+            text, ready = json.dumps(facts), _contiguous(tensors)
+            save_file(ready, temporary, {"ssge": text, "sha256": _digest(ready, text)})
     except SafetensorError as error:  # its own kind for what is an OSError elsewhere, such as a full disk
         raise OSError(f"{path} cannot be written: {error}") from None
+
+
+def _digest(tensors: dict[str, Tensor], facts: str) -> str:
+    """Return a checksum of all that a file holds."""
+    found = hashlib.sha256(facts.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name].cpu()
+        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        found.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()
 
 
 def _description(method: Method) -> dict[str, Any]:
@@ -187,6 +194,8 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             header = file.metadata() or {}
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a mapping
         facts = json.loads(header["ssge"])
+        if header["sha256"] != _digest(tensors, header["ssge"]):
+            raise ValueError("its checksum does not fit, so it was damaged or changed")
     except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise InputError(f"{path} cannot be read as a safetensors file of ssge: {error}.") from None
     return tensors, facts

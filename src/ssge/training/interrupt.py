@@ -1,4 +1,4 @@
-"""Ctrl-C that lets the epoch end and the checkpoint be written."""
+"""Signals that let the epoch end and the checkpoint be written: Ctrl-C, termination, hang-up."""
 
 from __future__ import annotations
 
@@ -13,30 +13,34 @@ from ssge.training.trainer import Epoch
 log = logging.getLogger(__name__)
 
 
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
 class Interrupt:
-    """An observer that stops the training after the epoch in which Ctrl-C was pressed; pressed twice, at once."""
+    """An observer that stops the training after the epoch in which a signal came; a second Ctrl-C stops at once."""
 
     def __init__(self) -> None:
-        self.pressed = False
-        self._before: Any = None
+        self.stopped = False
+        self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._press)
+            numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
+            self._before = {number: signal.signal(number, self._stop) for number in numbers}
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
-    def _press(self, _number: int, _frame: FrameType | None) -> None:
-        if self.pressed:
+    def _stop(self, number: int, _frame: FrameType | None) -> None:
+        if self.stopped and number == signal.SIGINT:
             raise KeyboardInterrupt
-        self.pressed = True
+        self.stopped = True
         log.warning("Stopping after this epoch; press Ctrl-C again to stop at once.")
 
     def __call__(self, _line: Epoch) -> bool:
         """Say whether to stop."""
-        return self.pressed
+        return self.stopped

@@ -1,0 +1,156 @@
+"""How a run's folder changes: by one writer at a time, all at once, and never at the cost of somebody's files.
+
+Written by hand because no library combines these three: a lock that dies with its process, a working folder that is
+swapped in at the end, and checksums of what was written.
+
+A run works in the hidden folder ``.run`` inside its own. When all files are there, ``.run/new`` becomes ``.run/ready``
+in one rename, and the files move up. A process that dies before the rename leaves the old run whole; one that dies
+after it leaves a move that the next reader completes. ``SHA256SUMS`` lists the files of a complete run, as
+``sha256sum`` writes it; a folder without it belongs to somebody else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from ssge.errors import InputError
+
+SUMS = "SHA256SUMS"
+WORK = ".run"
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    """Return the checksum of each file of a complete run by its name; empty for a folder that is none."""
+    try:
+        lines = (folder / SUMS).read_text("utf-8").splitlines()
+        return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    except (OSError, UnicodeDecodeError):
+        return {}
+
+
+def verify(folder: Path, *names: str) -> None:
+    """Refuse files that are not as they were written."""
+    sums = checksums(folder)
+    for name in names:
+        path = folder / name
+        if not path.is_file():
+            raise InputError(f"{folder} is not a complete run: {name} is missing.")
+        if sums.get(name) != _digest(path):
+            raise InputError(f"{path} was damaged or changed after it was written: its checksum is not that in {SUMS}.")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[Path]:
+    """Hold the folder as its only writer, and yield its working folder.
+
+    The lock is the operating system's, so it dies with the process.
+    """
+    work = folder / WORK
+    work.mkdir(parents=True, exist_ok=True)
+    path = work / "lock"
+    with _opened(path) as file:
+        if not _acquire(file):
+            file.seek(0)
+            raise InputError(f"{folder} is being written by {file.read().strip() or 'another process'}.")
+        if not path.exists() or os.fstat(file.fileno()).st_ino != path.stat().st_ino:
+            raise InputError(f"{folder} was written by another process just now.")  # and its lock is gone
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        file.seek(0)
+        file.truncate()
+        file.write(f"process {os.getpid()}, started {now}\n")
+        file.flush()
+        shutil.rmtree(work / "new", ignore_errors=True)  # of a process that died
+        try:
+            yield work
+        finally:
+            if work.is_dir() and {entry.name for entry in work.iterdir()} <= {"lock", "new"}:
+                shutil.rmtree(work, ignore_errors=True)  # nothing to resume
+
+
+def publish(folder: Path, kept: dict[str, str] | None = None) -> None:
+    """Make the files in ``.run/new`` the files of the run; of the run before only ``kept`` (name: checksum) stays."""
+    new = folder / WORK / "new"
+    sums = {path.name: _digest(path) for path in new.iterdir()}
+    lines = [f"{digest}  {name}\n" for name, digest in sorted(((kept or {}) | sums).items())]
+    (new / SUMS).write_text("".join(lines), "utf-8")
+    for path in [*new.iterdir(), new]:
+        _sync(path)
+    new.rename(folder / WORK / "ready")
+    _sync(folder / WORK)
+    complete(folder)
+
+
+def complete(folder: Path) -> None:
+    """Move published files up, also those that a killed process has left behind, and remove the working folder."""
+    ready = folder / WORK / "ready"
+    names = checksums(ready)
+    if not names:
+        return
+    for outdated in checksums(folder).keys() - names.keys():
+        (folder / outdated).unlink(missing_ok=True)
+    for name in [*names, SUMS]:  # the sums last: they make the run complete
+        if (ready / name).exists():
+            (ready / name).replace(folder / name)
+    _sync(folder)
+    shutil.rmtree(folder / WORK, ignore_errors=True)
+
+
+def renew(folder: Path, contents: dict[str, str]) -> None:
+    """Replace some text files of a complete run, all or none of them."""
+    with locked(folder):
+        for name, text in contents.items():
+            staged(folder, name).write_text(text, "utf-8")
+        publish(folder, {name: digest for name, digest in checksums(folder).items() if name not in contents})
+
+
+def staged(folder: Path, name: str) -> Path:
+    """Return where to write a file that `publish` will make part of the run."""
+    new = folder / WORK / "new"
+    new.mkdir(parents=True, exist_ok=True)
+    return new / name
+
+
+def foreign_files(folder: Path, names: list[str], marker: str) -> list[str]:
+    """Return the files of some names that no run has written; a run is there if the sums list the marker."""
+    ours = checksums(folder)
+    known = ours.keys() | {SUMS} if marker in ours else set()
+    return [name for name in [*names, SUMS] if (folder / name).exists() and name not in known]
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _opened(path: Path) -> IO[str]:
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+", encoding="utf-8")
+
+
+def _acquire(file: IO[str]) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # Windows: only the marker of another living process is missing
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _sync(path: Path) -> None:
+    """Bring a file, or the names in a folder, to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError:  # some file systems have no such thing for folders
+        pass
+    finally:
+        os.close(handle)
