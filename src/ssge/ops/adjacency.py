@@ -161,7 +161,7 @@ class Adjacency:
     def in_neighbors(self, nodes: Tensor, hops: int) -> Tensor:
         """Return the nodes within ``hops`` edges upstream of some nodes, these included, in ascending order."""
         for _ in range(hops):  # a self-loop keeps each node among its own in-neighbors
-            nodes = self._entries[0].select(_distinct(nodes)).indices.long()
+            nodes = self.entries[0].select(_distinct(nodes)).indices.long()
         return _distinct(nodes)
 
     def subgraph(self, nodes: Tensor) -> Adjacency:
@@ -190,7 +190,7 @@ class Adjacency:
         return Incident(node, _edge_ids(source, target), rows.values)
 
     @cached_property
-    def _entries(self) -> tuple[CSR, CSR]:
+    def entries(self) -> tuple[CSR, CSR]:
         """The entries that are left, by target and by source."""
         incoming, outgoing = self.pattern.incoming, self.pattern.outgoing
         if self.kept is None:
@@ -203,7 +203,7 @@ class Adjacency:
     @cached_property
     def matrix(self) -> SparseMatrix:
         """The normalized matrix and its transpose, made on first use."""
-        incoming, outgoing = self._entries
+        incoming, outgoing = self.entries
         at_target, at_source = (degree.rsqrt() for degree in self._degrees)
         at_source = at_target if self.normalization == "in" else at_source
         return SparseMatrix(self._scaled(incoming, at_target, at_source), self._scaled(outgoing, at_source, at_target))
@@ -212,7 +212,7 @@ class Adjacency:
     def _degrees(self) -> tuple[Tensor, Tensor]:
         """Weighted in- and out-degrees, self-loops included."""
         if self.pattern.incident is None:
-            incoming, outgoing = self._entries
+            incoming, outgoing = self.entries
             return self._degree(incoming), self._degree(outgoing)
         first, second = self.pattern.incident
         return self._incident_degree(first), self._incident_degree(second)
