@@ -11,6 +11,7 @@ of which small entries can be left out: MVGRL and MERIT take it as a second view
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
@@ -19,7 +20,7 @@ from torch import Tensor
 
 from ssge.errors import InputError
 from ssge.ops.adjacency import Adjacency
-from ssge.ops.sparse import CSR, csr_tensor
+from ssge.ops.sparse import CSR, csr_tensor, spmm
 
 ColumnScale: TypeAlias = Literal["none", "sum", "max"]
 
@@ -132,18 +133,22 @@ def ppr_diffusion(
         What each column is divided by afterwards: nothing, its sum (MERIT), or its largest entry (MVGRL on CiteSeer,
         which scales columns from 0 to 1). A column without entries stays as it is.
     exact_nodes
-        Up to so many nodes S is exact, from a factorization of I - (1 - alpha) T. Time O(n^3), memory O(n^2).
-        For larger graphs it comes from `pagerank`, a little too small.
+        Up to so many nodes S is exact, from a factorization of I - (1 - alpha) T. Time O(n^3), memory O(n^2). In larger
+        graphs S is computed in groups of rows, by Chebyshev iteration if T is symmetric and by `pagerank` if not.
     tolerance
-        See `pagerank`; None: a tenth of the threshold, and at least 1e-6.
+        Largest error of an entry by Chebyshev iteration, which takes O(n m sqrt(1 / alpha) log(1 / tolerance)) time, or
+        the tolerance of `pagerank`. None: a tenth of the threshold, and at least 1e-6.
     """
     if not 0 < teleport <= 1:
         raise InputError(f"teleport must be above 0 and at most 1; received {teleport}.")
     n = adjacency.matrix.shape[0]
+    allowed = max(threshold / 10, 1e-6) if tolerance is None else tolerance
     if n <= exact_nodes:
         blocks = _exact_rows(adjacency, teleport)
+    elif _is_symmetric(adjacency):
+        blocks = _iterated_rows(adjacency, teleport, allowed)
     else:
-        blocks = _pushed_rows(adjacency, teleport, max(threshold / 10, 1e-6) if tolerance is None else tolerance)
+        blocks = _pushed_rows(adjacency, teleport, allowed)
     counts, columns, values = [], [], []
     for block in blocks:
         if k is not None and k < n:
@@ -185,6 +190,36 @@ def _exact_rows(adjacency: Adjacency, teleport: float) -> Iterator[Tensor]:
         right.diagonal(start).fill_(teleport)
         solved: Tensor = torch.linalg.lu_solve(factors, pivots, right, left=False)
         yield solved.clamp_min_(0)  # S has no negative entries, rounding has
+
+
+def _iterated_rows(adjacency: Adjacency, teleport: float, tolerance: float) -> Iterator[Tensor]:
+    r"""Yield S in groups of rows, by Chebyshev iteration on (I - c T) X = alpha I with c = 1 - alpha.
+
+    The eigenvalues of a symmetric T are within [-1, 1], and those of the system within [1 - c, 1 + c]. The error after
+    k rounds is at most 1 / cosh(k arcosh(1 / c)) times that of the start, which has rows of norm 1 or less. Entries
+    below the tolerance are set to 0.
+    """
+    matrix, n, c = adjacency.matrix.forward, adjacency.matrix.shape[0], 1 - teleport
+    least = max(tolerance, torch.finfo(matrix.dtype).eps)
+    rounds = math.ceil(math.acosh(1 / least) / math.acosh(1 / c)) if c > 0 else 1
+    step = max(1, _ENTRIES // n)
+    for start in range(0, n, step):
+        residual = matrix.values().new_zeros(n, min(step, n - start))
+        residual.diagonal(-start).fill_(teleport)
+        found, change, ratio = torch.zeros_like(residual), residual.clone(), c
+        for _ in range(rounds):
+            found += change
+            residual.sub_(change).add_(spmm(matrix, change), alpha=c)
+            following = 1 / (2 / c - ratio) if c > 0 else 0.0
+            change.mul_(following * ratio).add_(residual, alpha=2 * following / c if c > 0 else 0.0)
+            ratio = following
+        yield torch.where(found >= least, found, 0).t().contiguous()
+
+
+def _is_symmetric(adjacency: Adjacency) -> bool:
+    rows, columns = adjacency.matrix.rows, adjacency.matrix.backward
+    same = torch.equal(rows.indptr, columns.crow_indices()) and torch.equal(rows.indices, columns.col_indices())
+    return same and torch.allclose(rows.values, columns.values())
 
 
 def _pushed_rows(adjacency: Adjacency, teleport: float, tolerance: float) -> Iterator[Tensor]:
