@@ -4,9 +4,9 @@ With T = A the normalized adjacency of a view (self-loops among its entries) and
 
     S = alpha sum_{l >= 0} (1 - alpha)^l T^l = alpha (I - (1 - alpha) T)^(-1)
 
-row i of S belongs to the walk from node i, along the direction in which a node hears from others. `top_pagerank` finds
-the largest entries of some rows at a time by pushing, without S. `ppr_diffusion` returns S itself as a sparse matrix,
-of which small entries can be left out: MVGRL and MERIT take it as a second view of the graph.
+row i of S belongs to the walk from node i against the direction of the edges, from a target to its sources.
+`top_pagerank` finds the largest entries of some rows at a time by pushing, without S. `ppr_diffusion` returns S itself
+as a sparse matrix, of which small entries can be left out: MVGRL and MERIT take it as a second view of the graph.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def pagerank(adjacency: Adjacency, nodes: Tensor, teleport: float = 0.15, tolera
     teleport
         Alpha, above 0 and at most 1.
     tolerance
-        The residual that is left where it is, of a node that hears itself alone.
+        The residual that is left where it is, for a node that is its own only neighbor.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Edges as plain sparse matrices, without the self-loops of an adjacency: those left, and the mean over neighbors."""
+"""Edges as a plain sparse matrix: without self-loops, ready for products, or averaging over neighbors."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@ r"""Sketches: random projections P Z of the node axis to fewer rows, which keep 
 Z are n x d representations, P is k x n with E[P'P] = I, hence E[(PZ)'(PZ)] = Z'Z.
 
 - `gaussian_sketch`: entries of P are N(0, 1/k), as in COSTA. O(k n d) time. P is drawn in groups of rows, and drawn
-  again for the gradient, so that it takes O(n) memory at a time and not k n.
+  again for the gradient, so that no more than 2^22 of its numbers are in memory at a time.
 - `sparse_sketch`: each column of P has s entries +-1/sqrt(s) at random places, which keeps the same expectation.
   O(s n d) time, O(s n) memory.
 
