@@ -7,9 +7,11 @@ import pytest
 import torch
 
 from graphs import dense, random_graph
+from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.ops.adjacency import Adjacency
-from ssge.ops.diffusion import pagerank, top_pagerank
+from ssge.ops.diffusion import matching_threshold, pagerank, ppr_diffusion, top_pagerank
+from ssge.ops.sparse import CSR, csr_tensor
 
 
 def adjacency(graph: Graph) -> Adjacency:
@@ -71,3 +73,99 @@ def test_a_node_is_its_own_nearest_if_asked_for() -> None:
     others, _ = top_pagerank(adjacency(graph), 2, tolerance=0)
     assert mine[:, 0].tolist() == list(range(graph.num_nodes))
     assert mine[:, 1:].tolist() == others.tolist()
+
+
+def filled(rows: CSR) -> np.ndarray:
+    return csr_tensor(rows, rows.indptr.numel() - 1).to_dense().numpy()
+
+
+@pytest.mark.parametrize("exact_nodes", [0, 1000], ids=["iterated", "factorized"])
+@pytest.mark.parametrize("kind", ["plain", "weighted", "directed"])
+@pytest.mark.parametrize("teleport", [0.05, 0.2, 1.0])
+def test_diffusion_is_the_inverse(
+    teleport: float, kind: str, exact_nodes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ssge.ops.diffusion._ENTRIES", 7 * 60)  # groups of 7 rows, the last one smaller
+    graph = random_graph(weighted=kind == "weighted")
+    if kind == "directed":
+        graph = Graph.of(edges=graph.edges[:, ::3], features=np.eye(60), direction="out")
+    found = ppr_diffusion(adjacency(graph), teleport, exact_nodes=exact_nodes, tolerance=0)
+    np.testing.assert_allclose(filled(found), exact(graph, teleport), atol=1e-10)
+
+
+def test_row_normalized_diffusion_has_rows_of_sum_one() -> None:
+    """The symmetric T has not; on a regular graph both are the same."""
+    ring = np.arange(12)
+    edges = np.concatenate([np.stack([ring, (ring + 1) % 12]), np.stack([(ring + 1) % 12, ring])], 1)
+    found = ppr_diffusion(Adjacency.of(edges, 12, dtype=torch.float64))
+    np.testing.assert_allclose(filled(found).sum(1), 1)
+
+
+def test_threshold_and_largest_entries_of_the_diffusion() -> None:
+    graph = random_graph(weighted=True)
+    truth = exact(graph, 0.2)
+    np.testing.assert_allclose(
+        filled(ppr_diffusion(adjacency(graph), 0.2, threshold=0.01)), np.where(truth >= 0.01, truth, 0), atol=1e-12
+    )
+    few = filled(ppr_diffusion(adjacency(graph), 0.2, k=3))
+    for i in range(60):
+        order = np.argsort(-truth[i])[:3]
+        expected = np.zeros(60)
+        expected[order] = truth[i, order]
+        np.testing.assert_allclose(few[i], np.where(expected > 1e-12, expected, few[i]), atol=1e-12)
+    assert (np.count_nonzero(few > 1e-12, axis=1) <= 3).all()
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-5])
+@pytest.mark.parametrize("teleport", [0.05, 0.2, 1.0])
+def test_iterated_diffusion_errs_by_the_tolerance_at_most(teleport: float, tolerance: float) -> None:
+    graph = random_graph()
+    found = filled(ppr_diffusion(adjacency(graph), teleport, exact_nodes=0, tolerance=tolerance))
+    truth = exact(graph, teleport)
+    assert (np.abs(found - truth)[found > 0] <= tolerance).all()
+    assert (truth[found == 0] <= 2 * tolerance).all()  # what is left out is small
+
+
+def test_pushed_diffusion_errs_below() -> None:
+    graph = Graph.of(edges=random_graph().edges[:, ::3], features=np.eye(60), direction="out")
+    found = filled(ppr_diffusion(adjacency(graph), 0.2, threshold=1e-2, exact_nodes=0))
+    truth = exact(graph, 0.2)
+    assert (found <= truth + 1e-12).all()
+    np.testing.assert_allclose(found[found > 0], truth[found > 0], atol=5e-3)
+    assert np.count_nonzero(found) > 0.9 * np.count_nonzero(truth >= 1e-2)
+
+
+def test_scaled_columns() -> None:
+    graph = random_graph()
+    plain = filled(ppr_diffusion(adjacency(graph), 0.05, threshold=1e-2))
+    np.testing.assert_allclose(
+        filled(ppr_diffusion(adjacency(graph), 0.05, threshold=1e-2, scale="sum")), plain / plain.sum(0)
+    )
+    ranged = (plain - plain.min(0)) / (plain.max(0) - plain.min(0))
+    np.testing.assert_allclose(
+        filled(ppr_diffusion(adjacency(graph), 0.05, threshold=1e-2, scale="max")), ranged, atol=1e-15
+    )
+    empty = ppr_diffusion(adjacency(graph), 0.05, threshold=0.5, scale="sum")
+    assert torch.isfinite(empty.values).all() and (np.count_nonzero(filled(empty), axis=0) == 0).any()
+
+
+def test_threshold_that_matches_the_degree() -> None:
+    rows = ppr_diffusion(adjacency(random_graph()), 0.2)
+    truth = filled(rows)
+    counts = {choice: np.count_nonzero(truth >= choice) / 60 for choice in (1e-5, 1e-4, 1e-3, 1e-2)}
+    for choice, count in counts.items():
+        found, kept = matching_threshold(rows, count)
+        assert counts[found] == count
+        np.testing.assert_array_equal(filled(kept), np.where(truth >= found, truth, 0))
+        assert choice in counts
+
+
+def test_isolated_node_keeps_to_itself() -> None:
+    found = filled(ppr_diffusion(adjacency(random_graph())))
+    assert found[59, 59] == pytest.approx(1) and np.count_nonzero(found[59]) == np.count_nonzero(found[:, 59]) == 1
+
+
+@pytest.mark.parametrize("teleport", [0, -0.1, 1.5])
+def test_teleport_out_of_range(teleport: float) -> None:
+    with pytest.raises(InputError, match="teleport must be above 0"):
+        ppr_diffusion(adjacency(random_graph()), teleport)

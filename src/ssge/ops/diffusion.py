@@ -4,19 +4,28 @@ With T = A the normalized adjacency of a view (self-loops among its entries) and
 
     S = alpha sum_{l >= 0} (1 - alpha)^l T^l = alpha (I - (1 - alpha) T)^(-1)
 
-row i of S belongs to the walk from node i, along the direction in which a node hears from others. S is never formed:
-`top_pagerank` finds the largest entries of some rows at a time by pushing.
+row i of S belongs to the walk from node i against the direction of the edges, from a target to its sources.
+`top_pagerank` finds the largest entries of some rows at a time by pushing, without S. `ppr_diffusion` returns S itself
+as a sparse matrix, of which small entries can be left out: MVGRL and MERIT take it as a second view of the graph.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
+
 import torch
 from torch import Tensor
 
+from ssge.errors import InputError
 from ssge.ops.adjacency import Adjacency
-from ssge.ops.sparse import CSR
+from ssge.ops.sparse import CSR, csr_tensor, spmm
+
+ColumnScale: TypeAlias = Literal["none", "sum", "max"]
 
 _ENTRIES = 1 << 22  # numbers of S in memory at once
+_EXACT_NODES = 1 << 13  # up to here S comes from a dense factorization, 2 x 256 MB in float32
 
 
 def top_pagerank(
@@ -79,7 +88,7 @@ def pagerank(adjacency: Adjacency, nodes: Tensor, teleport: float = 0.15, tolera
     teleport
         Alpha, above 0 and at most 1.
     tolerance
-        The residual that is left where it is, of a node that hears itself alone.
+        The residual that is left where it is, for a node that is its own only neighbor.
 
     Notes
     -----
@@ -97,6 +106,139 @@ def pagerank(adjacency: Adjacency, nodes: Tensor, teleport: float = 0.15, tolera
         estimate[active] += teleport * pushed
         _spread(residual, active, (1 - teleport) * pushed, links, n)
     return estimate.add_(residual, alpha=teleport).view(count, n)
+
+
+def ppr_diffusion(
+    adjacency: Adjacency,
+    teleport: float = 0.2,
+    threshold: float = 0.0,
+    k: int | None = None,
+    scale: ColumnScale = "none",
+    exact_nodes: int = _EXACT_NODES,
+    tolerance: float | None = None,
+) -> CSR:
+    """Return S, without its small entries if so asked.
+
+    Parameters
+    ----------
+    adjacency
+        T.
+    teleport
+        Alpha, above 0 and at most 1: 0.2 in MVGRL, 0.05 in MERIT.
+    threshold
+        Entries below it are left out, as in MERIT at 1e-4; entries of 0 always are. See also `matching_threshold`.
+    k
+        At most so many entries per row, the largest ones; None: no such limit.
+    scale
+        What each column is divided by afterwards: nothing, its sum (MERIT), or its largest entry (MVGRL on CiteSeer,
+        which scales columns from 0 to 1). A column without entries stays as it is.
+    exact_nodes
+        Up to so many nodes S is exact, from a factorization of I - (1 - alpha) T. Time O(n^3), memory O(n^2). In larger
+        graphs S is computed in groups of rows, by Chebyshev iteration if T is symmetric and by `pagerank` if not.
+    tolerance
+        Largest error of an entry by Chebyshev iteration, which takes O(n m sqrt(1 / alpha) log(1 / tolerance)) time, or
+        the tolerance of `pagerank`. None: a tenth of the threshold, and at least 1e-6.
+    """
+    if not 0 < teleport <= 1:
+        raise InputError(f"teleport must be above 0 and at most 1; received {teleport}.")
+    n = adjacency.matrix.shape[0]
+    allowed = max(threshold / 10, 1e-6) if tolerance is None else tolerance
+    if n <= exact_nodes:
+        blocks = _exact_rows(adjacency, teleport)
+    elif _is_symmetric(adjacency):
+        blocks = _iterated_rows(adjacency, teleport, allowed)
+    else:
+        blocks = _pushed_rows(adjacency, teleport, allowed)
+    counts, columns, values = [], [], []
+    for block in blocks:
+        if k is not None and k < n:
+            rest = block.topk(n - k, 1, largest=False).indices
+            block.scatter_(1, rest, 0)
+        row, column = ((block >= threshold) & (block > 0)).nonzero().unbind(1)
+        counts.append(torch.bincount(row, minlength=block.shape[0]))
+        columns.append(column.to(torch.int32))
+        values.append(block[row, column])
+    indptr = torch.cat([counts[0].new_zeros(1), torch.cat(counts).cumsum(0)])
+    return _scaled_columns(CSR(indptr, torch.cat(columns), torch.cat(values)), scale)
+
+
+def matching_threshold(
+    rows: CSR, degree: float, choices: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)
+) -> tuple[float, CSR]:
+    """Return the choice that leaves nearly ``degree`` entries per row, and the matrix of these entries.
+
+    MVGRL thresholds S on CiteSeer so that it has about as many entries as A: ``degree`` is the mean degree.
+    """
+    n = rows.indptr.numel() - 1
+    best = min(choices, key=lambda choice: abs(degree - int((rows.values >= choice).sum()) / n))
+    kept = rows.values >= best
+    before = torch.zeros(kept.numel() + 1, dtype=rows.indptr.dtype, device=kept.device)
+    torch.cumsum(kept, 0, out=before[1:])
+    return best, CSR(before[rows.indptr.long()], rows.indices[kept], rows.values[kept])
+
+
+def _exact_rows(adjacency: Adjacency, teleport: float) -> Iterator[Tensor]:
+    """Yield S in groups of rows, from one LU factorization."""
+    rows, n = adjacency.matrix.rows, adjacency.matrix.shape[0]
+    system = csr_tensor(rows, n).to_dense().mul_(teleport - 1)
+    system.diagonal().add_(1)
+    factors, pivots = torch.linalg.lu_factor(system)
+    del system
+    step = max(1, _ENTRIES // n)
+    for start in range(0, n, step):
+        right = factors.new_zeros(min(step, n - start), n)
+        right.diagonal(start).fill_(teleport)
+        solved: Tensor = torch.linalg.lu_solve(factors, pivots, right, left=False)
+        yield solved.clamp_min_(0)  # S has no negative entries, rounding has
+
+
+def _iterated_rows(adjacency: Adjacency, teleport: float, tolerance: float) -> Iterator[Tensor]:
+    r"""Yield S in groups of rows, by Chebyshev iteration on (I - c T) X = alpha I with c = 1 - alpha.
+
+    The eigenvalues of a symmetric T are within [-1, 1], and those of the system within [1 - c, 1 + c]. The error after
+    k rounds is at most 1 / cosh(k arcosh(1 / c)) times that of the start, which has rows of norm 1 or less. Entries
+    below the tolerance are set to 0.
+    """
+    matrix, n, c = adjacency.matrix.forward, adjacency.matrix.shape[0], 1 - teleport
+    least = max(tolerance, torch.finfo(matrix.dtype).eps)
+    rounds = math.ceil(math.acosh(1 / least) / math.acosh(1 / c)) if c > 0 else 1
+    step = max(1, _ENTRIES // n)
+    for start in range(0, n, step):
+        residual = matrix.values().new_zeros(n, min(step, n - start))
+        residual.diagonal(-start).fill_(teleport)
+        found, change, ratio = torch.zeros_like(residual), residual.clone(), c
+        for _ in range(rounds):
+            found += change
+            residual.sub_(change).add_(spmm(matrix, change), alpha=c)
+            following = 1 / (2 / c - ratio) if c > 0 else 0.0
+            change.mul_(following * ratio).add_(residual, alpha=2 * following / c if c > 0 else 0.0)
+            ratio = following
+        yield torch.where(found >= least, found, 0).t().contiguous()
+
+
+def _is_symmetric(adjacency: Adjacency) -> bool:
+    rows, columns = adjacency.matrix.rows, adjacency.matrix.backward
+    same = torch.equal(rows.indptr, columns.crow_indices()) and torch.equal(rows.indices, columns.col_indices())
+    return same and torch.allclose(rows.values, columns.values())
+
+
+def _pushed_rows(adjacency: Adjacency, teleport: float, tolerance: float) -> Iterator[Tensor]:
+    """Yield S in groups of rows, by `pagerank`."""
+    n = adjacency.matrix.shape[0]
+    step = max(1, _ENTRIES // n)
+    for start in range(0, n, step):
+        nodes = torch.arange(start, min(start + step, n), device=adjacency.device)
+        yield pagerank(adjacency, nodes, teleport, tolerance)
+
+
+def _scaled_columns(rows: CSR, scale: ColumnScale) -> CSR:
+    """Divide each column by its sum or its largest entry."""
+    if scale == "none":
+        return rows
+    reduce: Literal["sum", "amax"] = "sum" if scale == "sum" else "amax"
+    size = rows.values.new_zeros(rows.indptr.numel() - 1)
+    size.scatter_reduce_(0, rows.indices.long(), rows.values, reduce)
+    return rows._replace(values=rows.values / size[rows.indices])
 
 
 def _spread(residual: Tensor, active: Tensor, amount: Tensor, links: CSR, n: int) -> None:

@@ -1,0 +1,156 @@
+r"""Centrality of nodes, and the drop probabilities that GCA derives from it: what is central is dropped less.
+
+Edges are a sparse matrix A with an entry in row i, column j for an edge from j to i. Entries on the diagonal play no
+part. Weights of the edges play none either, as in the released code.
+
+- `degree_centrality`: number of edges into a node.
+- `pagerank_centrality`: x = d A D^(-1) x + (1 - d) / n, with D the out-degrees and damping d.
+- `eigenvector_centrality`: the leading eigenvector of A, not negative.
+
+For things (edges, feature columns) with centralities c, logarithms s = log c, a mean rate and a cap,
+
+    w = (max s - s) / (max s - mean s),    probability = min(rate w / mean w, cap)
+
+For an edge c is the centrality of its target; for a feature column it is sum_i |x_ij| c_i. Since only differences of s
+count, the scale of c does not matter. Guards: equal centralities make w = 1 (0/0 in the formula), so that GCA becomes
+GRACE, and a centrality of 0 counts as the smallest positive one (log 0 otherwise).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ssge.errors import InputError
+from ssge.ops.edges import edge_matrix, without_loops
+from ssge.ops.sparse import CSR, SparseMatrix, row_indices
+
+CAP = 0.7
+"""Largest drop probability in GCA."""
+
+
+def degree_centrality(edges: CSR) -> Tensor:
+    """Return the number of edges into each node, without loops."""
+    return without_loops(edges).indptr.diff().to(edges.values.dtype)
+
+
+def pagerank_centrality(
+    edges: CSR, damping: float = 0.85, iterations: int = 200, tolerance: float = 1e-9, lazy: bool = False
+) -> Tensor:
+    """Return the PageRank of each node, of sum 1, by power iteration. O(m) time per iteration.
+
+    Parameters
+    ----------
+    edges
+        A.
+    damping
+        d, at least 0 and below 1.
+    iterations
+        At most so many. The released code of GCA has 200 for edges and 10 for features.
+    tolerance
+        Iteration ends when the sum of absolute changes is below it; 0: never before all iterations.
+    lazy
+        Whether the share 1 - d stays where it is instead of going to all nodes alike: x <- d A D^(-1) x + (1 - d) x,
+        as in the released code. Its limit is that of a plain random walk; nodes without incoming edges tend to 0.
+    """
+    if not 0 <= damping < 1:
+        raise InputError(f"damping must be at least 0 and below 1; received {damping}.")
+    rows = without_loops(edges)
+    n = rows.indptr.numel() - 1
+    out = torch.bincount(rows.indices, minlength=n)
+    matrix = edge_matrix(rows._replace(values=out.clamp_min(1).to(edges.values.dtype).reciprocal()[rows.indices]))
+    stuck = (out == 0).to(edges.values.dtype)  # no edge leads away: like an edge to every node
+    x = torch.full((n,), 1 / n, dtype=edges.values.dtype, device=edges.values.device)
+    for _ in range(iterations):
+        moved = (matrix @ x.unsqueeze(1)).squeeze(1)
+        if lazy:
+            following = damping * moved + (1 - damping) * x
+        else:
+            following = damping * (moved + (stuck @ x) / n) + (1 - damping) / n
+        change = (following - x).abs().sum()
+        x = following
+        if change < tolerance:
+            break
+    return x
+
+
+def eigenvector_centrality(edges: CSR, iterations: int = 1000, tolerance: float = 1e-9) -> Tensor:
+    """Return the leading eigenvector of A, of norm 1, by power iteration on A + I. O(m) time per iteration.
+
+    The shift by I keeps the eigenvectors and lets the iteration converge on bipartite graphs, too. In a graph of
+    several components those with a smaller leading eigenvalue tend to 0.
+    """
+    rows = without_loops(edges)
+    matrix = edge_matrix(rows._replace(values=torch.ones_like(rows.values)))
+    n = rows.indptr.numel() - 1
+    x = torch.full((n, 1), n**-0.5, dtype=edges.values.dtype, device=edges.values.device)
+    for _ in range(iterations):
+        following = matrix @ x + x
+        following /= following.norm()
+        change = (following - x).abs().sum()
+        x = following
+        if change < tolerance:
+            break
+    return x.squeeze(1)
+
+
+def edge_drop_probabilities(edges: CSR, centrality: Tensor, rate: float, cap: float = CAP) -> Tensor:
+    """Return the drop probability of each entry of ``edges``; loops get 0, because they are never dropped.
+
+    Parameters
+    ----------
+    edges
+        A; the loops of an adjacency may be among its entries.
+    centrality
+        c per node.
+    rate
+        Mean probability, as far as the cap allows.
+    cap
+        Largest probability.
+    """
+    target = row_indices(edges.indptr).long()
+    real = target != edges.indices
+    probabilities = torch.zeros_like(edges.values)
+    probabilities[real] = drop_probabilities(centrality[target[real]], rate, cap)
+    return probabilities
+
+
+def feature_drop_probabilities(
+    features: Tensor | SparseMatrix, centrality: Tensor, rate: float, cap: float = CAP, binary: bool = True
+) -> Tensor:
+    """Return the drop probability of each feature column.
+
+    Parameters
+    ----------
+    features
+        X, n x p, dense or sparse.
+    centrality
+        c per node.
+    rate, cap
+        See `edge_drop_probabilities`.
+    binary
+        Whether each entry of X other than 0 counts as 1, as in the released code except on WikiCS.
+    """
+    if isinstance(features, SparseMatrix):
+        rows = features.rows
+        size = (rows.values != 0).to(centrality.dtype) if binary else rows.values.abs().to(centrality.dtype)
+        weight = size * centrality[row_indices(rows.indptr).long()]
+        columns = centrality.new_zeros(features.shape[1]).index_add_(0, rows.indices.long(), weight)
+    else:
+        columns = ((features != 0) if binary else features.abs()).to(centrality.dtype).t() @ centrality
+    return drop_probabilities(columns, rate, cap)
+
+
+def drop_probabilities(centrality: Tensor, rate: float, cap: float = CAP) -> Tensor:
+    """Return min(rate w / mean w, cap) of some things by their centralities; see the formula above."""
+    for name, value in (("rate", rate), ("cap", cap)):
+        if not 0 <= value <= 1:
+            raise InputError(f"{name} must be a probability from 0 to 1; received {value}.")
+    positive = centrality[centrality > 0]
+    if positive.numel() == 0:
+        return torch.full_like(centrality, min(rate, cap))
+    s = centrality.clamp_min(positive.min()).log()
+    gap = s.max() - s
+    if gap.mean() <= torch.finfo(s.dtype).eps * s.abs().max():  # equal but for rounding
+        return torch.full_like(centrality, min(rate, cap))
+    return (rate * gap / gap.mean()).clamp_max(cap)  # w has mean 1: the denominator of w is the mean of its numerator

@@ -1,0 +1,30 @@
+"""Edges as a plain sparse matrix: without self-loops, ready for products, or averaging over neighbors."""
+
+from __future__ import annotations
+
+import torch
+
+from ssge.ops.sparse import CSR, SparseMatrix, row_indices, transpose
+
+
+def without_loops(rows: CSR) -> CSR:
+    """Return the entries off the diagonal."""
+    kept = rows.indices != row_indices(rows.indptr)
+    before = torch.zeros(kept.numel() + 1, dtype=rows.indptr.dtype, device=kept.device)
+    torch.cumsum(kept, 0, out=before[1:])
+    return CSR(before[rows.indptr], rows.indices[kept], rows.values[kept])
+
+
+def edge_matrix(rows: CSR) -> SparseMatrix:
+    """Return the square matrix of some edges, ready for products."""
+    return SparseMatrix(rows, transpose(rows, rows.indptr.numel() - 1)[0])
+
+
+def neighbor_mean(rows: CSR) -> SparseMatrix:
+    """Return the matrix with 1 / (number of neighbors) at each edge; its product is the mean over the neighbors.
+
+    A node without neighbors has a row of zeros.
+    """
+    count = rows.indptr.diff().long()
+    share = count.to(rows.values.dtype).reciprocal()  # of no neighbors: infinite, and never taken
+    return edge_matrix(rows._replace(values=share.repeat_interleave(count)))
