@@ -8,13 +8,13 @@ import sys
 import pytest
 import torch
 
-from ssge.training import memory
-from ssge.training.memory import kept_memory
+from ssge.training import allocator
+from ssge.training.allocator import kept_memory
 
 # In a process of its own: the heap of a long test run holds free blocks of any size, which the figures would rest on.
 _PROGRAM = """
 import torch
-from ssge.training.memory import kept_memory
+from ssge.training.allocator import kept_memory
 
 def resident():
     with open("/proc/self/statm") as file:
@@ -34,7 +34,7 @@ print(*figures)
 
 
 def test_freed_memory_is_kept_inside_and_given_back_at_the_end() -> None:
-    if not sys.platform.startswith("linux") or memory._glibc() is None:
+    if not sys.platform.startswith("linux") or allocator._glibc() is None:
         pytest.skip("glibc only")
     printed = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=True).stdout
     before, within, after = map(int, printed.split())
@@ -52,13 +52,13 @@ def test_settings_are_restored_after_an_error(monkeypatch: pytest.MonkeyPatch) -
         def malloc_trim(self, _: int) -> None:
             calls.append((0, 0))
 
-    monkeypatch.setattr(memory, "_glibc", Library)
+    monkeypatch.setattr(allocator, "_glibc", Library)
     with pytest.raises(ValueError, match="inside"), kept_memory():
         raise ValueError("inside")
-    assert calls == [*memory._KEEP.items(), *memory._DEFAULTS.items(), (0, 0)]
+    assert calls == [*allocator._KEEP.items(), *allocator._DEFAULTS.items(), (0, 0)]
 
 
 def test_other_allocators_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_glibc", lambda: None)
+    monkeypatch.setattr(allocator, "_glibc", lambda: None)
     with kept_memory():
         assert torch.ones(3).sum() == 3
