@@ -14,7 +14,6 @@ from ssge.ops.random import Key
 from ssge.training.checkpoint import build
 from ssge.views import Compose, DropEdges, MaskFeatures, View
 
-
 KEY = Key(0).fold_in("train", 1)
 
 
