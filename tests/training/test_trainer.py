@@ -58,19 +58,42 @@ def test_history_has_every_epoch_and_every_term() -> None:
     assert seen[-1]["seconds"] <= trained.seconds
 
 
-def test_a_line_is_the_mean_over_the_steps_of_its_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_of_all_epochs_have_keys_of_their_own_and_schedules_their_progress(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     totals: list[float] = []
+    keys: list[Key] = []
+    started: list[float] = []
+    stepped: list[float] = []
     honest = SSGE.forward
 
     def forward(self: SSGE, view: View, key: Key) -> Losses:
         losses = honest(self, view, key)
         totals.append(losses.total.item())
+        keys.append(key)
         return losses
 
     monkeypatch.setattr(SSGE, "forward", forward)
-    history = fit(method(batch_nodes=20)).history
+    monkeypatch.setattr(SSGE, "lr_schedule", lambda _, progress: started.append(progress) or 1.0)
+    monkeypatch.setattr(SSGE, "after_step", lambda _, progress: stepped.append(progress))
+    history = fit(method(batch_nodes=20), seed=3).history
+    assert keys == [Key(3).fold_in("train", epoch).at_step(step) for epoch in range(1, 6) for step in range(3)]
+    assert started == pytest.approx([0, 0.2, 0.4, 0.6, 0.8])
+    assert stepped == pytest.approx([progress for progress in (0.2, 0.4, 0.6, 0.8, 1) for _ in range(3)])
     means = [sum(totals[3 * epoch : 3 * epoch + 3]) / 3 for epoch in range(EPOCHS)]
     assert [line["total"] for line in history] == pytest.approx(means, rel=1e-6)
+
+
+def test_the_schedule_scales_the_learning_rate() -> None:
+    """Adam's first step has the size of its rate, whatever the gradient; of a rate of nothing none is left."""
+    moved = []
+    for factor in (1.0, 0.25, 0.0):
+        model = method(epochs=1, lr=1e-3, weight_decay=0)
+        model.lr_schedule = lambda _, factor=factor: factor  # type: ignore[method-assign, misc]
+        before = [p.detach().clone() for p in model.parameters()]
+        fit(model)
+        moved.append(max(float((p.detach() - b).abs().max()) for p, b in zip(model.parameters(), before, strict=True)))
+    assert moved == pytest.approx([1e-3, 0.25e-3, 0], rel=1e-3)
 
 
 def test_the_graph_is_encoded_once_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
