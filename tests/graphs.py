@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -20,15 +22,26 @@ def dense(graph: Graph) -> np.ndarray:
     return matrix
 
 
-def random_graph(n: int = 60, p: int = 12, m: int = 150, seed: int = 0, weighted: bool = False) -> Graph:
+def random_graph(
+    n: int = 60,
+    p: int = 12,
+    m: int = 150,
+    seed: int = 0,
+    weighted: bool = False,
+    directed: bool = False,
+    sparse: bool = False,
+    dtype: type[np.floating[Any]] = np.float64,
+) -> Graph:
     """Return a small random graph with labels; node n-1 is isolated."""
     rng = np.random.default_rng(seed)
     edges = rng.integers(0, n - 1, size=(2, m))
+    features = rng.normal(size=(n, p))
     return Graph.of(
         edges=edges,
-        features=rng.normal(size=(n, p)),
+        features=sp.csr_array(np.where(features > 0.3, features, 0)) if sparse else features,
         weights=rng.uniform(0.5, 2, size=m) if weighted else None,
         labels=rng.integers(0, 3, size=n),
-        dtype=np.float64,
+        direction="in" if directed else "both",
+        dtype=dtype,
         name="random",
     )

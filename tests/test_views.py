@@ -1,4 +1,4 @@
-"""Views: rates, independence, and randomness from the generator alone."""
+"""Views: rates, randomness from the key alone, and parts of a view that an encoder cannot tell from the whole."""
 
 from __future__ import annotations
 
@@ -10,81 +10,65 @@ import torch
 from graphs import random_graph
 from ssge.errors import InputError
 from ssge.graph import Graph
+from ssge.ops.random import Key
 from ssge.training.checkpoint import build
 from ssge.views import Compose, DropEdges, MaskFeatures, View
+
+KEY = Key(0).fold_in("train", 1)
 
 
 def view() -> View:
     return View.of(random_graph(n=300, p=200, m=3000), dtype=torch.float64)
 
 
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
 def test_rates_are_met() -> None:
     clean = view()
-    edges = clean.adjacency.num_entries - clean.num_nodes
-    dropped = DropEdges(0.3)(clean, generator()).adjacency.kept
-    assert dropped is not None
-    assert (dropped.sum().item() - clean.num_nodes) / edges == pytest.approx(0.7, abs=0.03)
-    masked = MaskFeatures(0.25)(clean, generator()).features.kept
-    assert masked is not None
-    assert masked.double().mean().item() == pytest.approx(0.75, abs=0.1)
-
-
-def test_directions_are_dropped_independently() -> None:
-    clean = view()
-    dense = DropEdges(0.5)(clean, generator()).adjacency.matrix.forward.to_dense() > 0
-    assert not torch.equal(dense, dense.T)
+    n, edges = clean.num_nodes, clean.adjacency.num_entries - clean.num_nodes
+    dropped = DropEdges(0.3)(clean, KEY).adjacency.kept
+    masked = MaskFeatures(0.25)(clean, KEY).features.kept
+    assert dropped is not None and masked is not None
+    for kept, count, rate in ((int(dropped.sum()) - n, edges, 0.3), (int(masked.sum()), 200, 0.25)):
+        assert abs(kept - count * (1 - rate)) < 4 * (count * rate * (1 - rate)) ** 0.5
 
 
 def test_self_loops_stay() -> None:
-    dense = DropEdges(1.0)(view(), generator()).adjacency.matrix.forward.to_dense()
+    dense = DropEdges(1.0)(view(), KEY).adjacency.matrix.forward.to_dense()
     torch.testing.assert_close(dense, torch.eye(300, dtype=torch.float64))
 
 
-def test_same_generator_state_gives_the_same_view_and_global_state_plays_no_part() -> None:
+def test_the_key_decides_and_the_global_state_plays_no_part() -> None:
     augment = Compose(DropEdges(0.4), MaskFeatures(0.4))
-    clean = view()
-    torch.manual_seed(1)
-    first = augment(clean, generator(5))
-    torch.manual_seed(2)
-    second, other = augment(clean, generator(5)), augment(clean, generator(6))
+    clean, state = view(), torch.get_rng_state()
+    first, second, other = (augment(clean, key) for key in (KEY, KEY, KEY.fold_in(1)))
+    for part in ("adjacency", "features"):
+        kept, again, others = (getattr(v, part).kept for v in (first, second, other))
+        assert torch.equal(kept, again) and not torch.equal(kept, others)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert clean.adjacency.kept is None and clean.features.kept is None
+
+
+def test_steps_of_an_epoch_share_the_dropped_edges_but_not_the_masked_columns() -> None:
+    augment, clean = Compose(DropEdges(0.4), MaskFeatures(0.4)), view()
+    first, second = (augment(clean, KEY.at_step(step)) for step in (0, 1))
     assert torch.equal(first.adjacency.kept, second.adjacency.kept)  # type: ignore[arg-type]
-    assert torch.equal(first.features.kept, second.features.kept)  # type: ignore[arg-type]
-    assert not torch.equal(first.adjacency.kept, other.adjacency.kept)  # type: ignore[arg-type]
-    assert clean.adjacency.kept is None
+    assert not torch.equal(first.features.kept, second.features.kept)  # type: ignore[arg-type]
 
 
 def test_rate_zero_is_the_clean_view() -> None:
     clean = view()
-    assert Compose(DropEdges(0), MaskFeatures(0))(clean, generator()) is clean
+    assert Compose(DropEdges(0), MaskFeatures(0))(clean, KEY) is clean
 
 
-@pytest.mark.parametrize(("size", "parts"), [(60, 1), (30, 2), (25, 3), (1, 60), (1000, 1)])
-def test_the_focus_is_on_each_node_once_in_even_parts(size: int, parts: int) -> None:
-    graph = random_graph(n=60)
-    clean = View.of(graph, dtype=torch.float64)
-    found = [part.focus for part in clean.focused(size, generator())]
-    assert len(found) == parts
-    assert max(map(len, found)) - min(map(len, found)) <= 1
-    assert all(torch.equal(nodes, nodes.sort().values) for nodes in found)
-    assert torch.equal(torch.cat(found).sort().values, torch.arange(60))
-    other = [part.focus for part in clean.focused(size, generator(1))]
-    assert parts in (1, 60) or not all(map(torch.equal, found, other))
-
-
-def test_nodes_in_focus_alone_keep_their_features_and_the_edges_among_them() -> None:
-    clean = View.of(random_graph(n=60), dtype=torch.float64)
-    assert clean.alone() is clean
-    (half, _) = clean.focused(30, generator())
-    nodes, identity = half.focus, torch.eye(60, dtype=torch.float64)
-    assert nodes is not None
-    weight = torch.randn(half.features.shape[1], 3, generator=generator(), dtype=torch.float64)
-    torch.testing.assert_close(half.alone().features @ weight, (clean.features @ weight)[nodes])
-    among = (clean.adjacency @ identity)[nodes][:, nodes]
-    torch.testing.assert_close(half.alone().adjacency @ identity[:30, :30], among)
+def test_k_hop_subgraph_holds_features_labels_and_seeds_of_its_nodes() -> None:
+    clean = View.of(random_graph(m=90, directed=True), dtype=torch.float64)._replace(labels=torch.arange(60))
+    seeds = torch.tensor([50, 3, 17])
+    part = clean.k_hop_subgraph(seeds, 1)
+    nodes = clean.adjacency.in_neighbors(seeds, 1)
+    assert len(seeds) < part.num_nodes == len(nodes) < 60
+    assert torch.equal(part.labels, nodes)  # type: ignore[arg-type]
+    assert torch.equal(part.at_seeds(nodes), seeds)
+    assert torch.equal(part.features.matrix, clean.features.matrix[nodes])  # type: ignore[index, arg-type]
+    assert torch.equal(clean.at_seeds(nodes), nodes)  # without seeds all nodes are meant
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.1, float("nan")])
@@ -113,7 +97,6 @@ def test_embedding_some_nodes_equals_embedding_all(
     config = {"widths": (6, 5), "encoder": encoder, "normalization": normalization}
     method = build("ssge", config, graph.info, dtype=torch.float64)
     nodes = np.array([50, 3, 17])
-    view = method.prepare(graph)
-    assert view.around(torch.from_numpy(nodes), 2)[0].num_nodes < n
+    assert method.prepare(graph).k_hop_subgraph(torch.from_numpy(nodes), 2).num_nodes < n
     some = method.embed(graph, nodes=nodes)
     assert torch.allclose(some, method.embed(graph)[nodes], rtol=1e-12, atol=1e-14)

@@ -10,6 +10,8 @@ from pydantic import ValidationError
 from graphs import random_graph
 from ssge.experiments.references import untrained_encoder
 from ssge.methods.ssge import SSGE, SSGEConfig
+from ssge.ops.random import Key
+from ssge.runs.plan import Plan
 from ssge.training.checkpoint import build
 from ssge.training.trainer import train
 
@@ -19,7 +21,7 @@ SMALL = {"epochs": 4, "widths": (10, 6)}
 
 def trained(**config: float) -> SSGE:
     method = build("ssge", SMALL | config, GRAPH.info, 0, torch.float64)
-    train(method, GRAPH)
+    train(method, method.prepare(GRAPH.without_labels()), Key(0))
     assert isinstance(method, SSGE)
     return method
 
@@ -35,7 +37,8 @@ def test_offset_moves_every_number_of_an_embedding_by_as_much_and_changes_no_wei
 
 
 def test_untrained_encoder_has_no_offset() -> None:
-    plain, moved = (untrained_encoder(GRAPH, "ssge", SSGEConfig(widths=(10, 6), offset=at), 0) for at in (0, 2))
+    plans = (Plan(SSGE, SSGEConfig(widths=(10, 6), offset=at)) for at in (0, 2))
+    plain, moved = (untrained_encoder(GRAPH, plan) for plan in plans)
     assert np.array_equal(plain, moved)
 
 

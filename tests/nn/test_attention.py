@@ -16,6 +16,7 @@ from ssge.graph import Graph
 from ssge.nn import attention as module
 from ssge.nn.attention import GAT, Attention, attention
 from ssge.ops.dropout import dropout
+from ssge.ops.random import Key
 from ssge.views import DropEdges, View
 
 WIDTHS = (12, 5, 3)
@@ -56,7 +57,7 @@ def test_it_is_the_formula_with_its_gradients(
     heads: int, output_heads: int, widths: tuple[int, ...], dropped: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_BLOCK", 100)  # several blocks in the backward pass
-    model, seen = encoder(heads, output_heads, widths), DropEdges(dropped)(view(), generator())
+    model, seen = encoder(heads, output_heads, widths), DropEdges(dropped)(view(), Key(0))
     assert isinstance(seen.features.matrix, Tensor)
     expected = plain(model, seen.adjacency.matrix.forward.to_dense() != 0, seen.features.matrix)
     found = model(seen)
@@ -124,7 +125,7 @@ def test_gradcheck() -> None:
 @pytest.mark.parametrize("chunk", [1, 7, 60, 1000])
 @pytest.mark.parametrize("dropped", [0.0, 0.5])
 def test_chunks_give_what_forward_gives(chunk: int, dropped: float) -> None:
-    model, seen = encoder(), DropEdges(dropped)(view(), generator())
+    model, seen = encoder(), DropEdges(dropped)(view(), Key(0))
     torch.testing.assert_close(model.embed(seen, chunk), model(seen))
 
 
@@ -161,9 +162,9 @@ def test_embedding_some_nodes_equals_embedding_all(sparse: bool) -> None:
     )  # fmt: skip
     whole, model = View.of(graph, dtype=torch.float64), encoder()
     nodes = torch.tensor([50, 3, 17])
-    part, places = whole.around(nodes, model.hops)
+    part = whole.k_hop_subgraph(nodes, model.hops)
     assert part.num_nodes < 60
-    torch.testing.assert_close(model.embed(part, 9)[places], model.embed(whole, 11)[nodes])
+    torch.testing.assert_close(part.at_seeds(model.embed(part, 9)), model.embed(whole, 11)[nodes])
 
 
 def test_initial_weights_come_from_the_generator() -> None:

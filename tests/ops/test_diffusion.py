@@ -46,7 +46,7 @@ def test_tolerance_errs_below_and_less_the_smaller_it_is() -> None:
         assert (gap <= tolerance * (root @ truth) + 1e-12).all()
 
 
-@pytest.mark.parametrize("chunk", [None, 1, 7, 60])
+@pytest.mark.parametrize("chunk", [None, 7, 60])
 def test_largest_others(chunk: int | None) -> None:
     graph = random_graph(weighted=True)  # random weights: no ties
     truth = exact(graph, 0.15)

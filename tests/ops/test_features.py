@@ -63,7 +63,7 @@ def test_blocks_are_rows_of_the_product(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("width", [1, 4])  # wider and narrower than half the kept columns: both orders
-def test_convolution_is_the_product_of_all_three_in_either_order(
+def test_propagation_is_the_product_of_all_three_in_either_order(
     kind: str, mask: list[bool] | None, width: int
 ) -> None:
     edges = np.random.default_rng(1).integers(9, size=(2, 20))
@@ -72,11 +72,24 @@ def test_convolution_is_the_product_of_all_three_in_either_order(
     if mask is not None:
         x, expected = x.mask(torch.tensor(mask)), expected * torch.tensor(mask)
     weight = torch.randn(6, width, dtype=torch.float64, requires_grad=True)
-    found, plain = x.convolved(adjacency, weight), adjacency.matrix.forward.to_dense() @ expected @ weight
+    found, plain = x.propagate(adjacency, weight), adjacency.matrix.forward.to_dense() @ expected @ weight
     torch.testing.assert_close(found, plain, rtol=0, atol=1e-10)
     gradient = torch.randn_like(plain)
     for a, b in zip(*(torch.autograd.grad(z, weight, gradient) for z in (found, plain)), strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("mask", MASKS[:2])
+def test_selected_nodes_keep_their_rows_and_the_mask(kind: str, mask: list[bool] | None) -> None:
+    x = features(kind) if mask is None else features(kind).mask(torch.tensor(mask))
+    nodes = torch.tensor([8, 0, 5])
+    weight = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
+    found, expected = x.select(nodes) @ weight, (x @ weight)[nodes]
+    torch.testing.assert_close(found, expected)
+    gradient = torch.randn_like(expected)
+    for a, b in zip(*(torch.autograd.grad(z, weight, gradient) for z in (found, expected)), strict=True):
+        torch.testing.assert_close(a, b)
 
 
 def test_read_only_features_are_shared_and_stay_as_they_are() -> None:

@@ -60,3 +60,11 @@ def test_rows_from_places_in_any_order() -> None:
     rows = csr_from_coo(row, column, 5, torch.float64)
     assert rows.indptr.tolist() == [0, 1, 2, 2, 5, 5]
     torch.testing.assert_close(csr_tensor(rows, 3) @ torch.eye(3, dtype=torch.float64), expected)
+
+
+def test_selected_rows_are_rows_of_the_dense_matrix() -> None:
+    ours, dense = matrix(torch.float64)
+    for rows in ([], [3], [39, 0, 7, 7, 21]):
+        part = ours.rows.select(torch.tensor(rows, dtype=torch.int64))
+        assert part.indptr.numel() == len(rows) + 1
+        assert torch.equal(csr_tensor(part, 30).to_dense(), dense[rows])

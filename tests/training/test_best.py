@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -12,9 +12,10 @@ import torch
 
 from graphs import random_graph
 from ssge.errors import InputError
-from ssge.methods import METHODS, Method
+from ssge.methods import Method
+from ssge.ops.random import Key
 from ssge.training.best import Best
-from ssge.training.checkpoint import Checkpoint, build
+from ssge.training.checkpoint import Checkpoint, build, describe_run
 from ssge.training.trainer import Trained, train
 
 _RANDOM = random_graph(n=200, p=6, m=500)
@@ -25,11 +26,32 @@ SETTINGS = [("gat", {}), ("gcn", {}), ("gcn", {"batch_norm": True}), ("mlp", {})
 every_network = pytest.mark.parametrize(("name", "settings"), SETTINGS, ids=["gat", "gcn", "gcn-norm", "mlp"])
 
 
-def learn(name: str, settings: dict[str, Any], seed: int = 1, **options: Any) -> tuple[Method, Trained]:
+def built(name: str, seed: int = 1, **config: Any) -> Method:
+    info = GRAPH.info._replace(num_classes=3)
+    return build(name, {"epochs": EPOCHS, "keep": "best", "lr": 0.1} | config, info, seed, torch.float64)
+
+
+def learn(
+    name: str,
+    settings: dict[str, Any],
+    seed: int = 1,
+    file: Path | None = None,
+    resuming: bool = False,
+    validation: np.ndarray = VALIDATION,
+    **options: Any,
+) -> tuple[Method, Trained]:
     """Train a small network that keeps its best epoch, unless told otherwise."""
-    config = {"epochs": EPOCHS, "keep": "best", "lr": 0.1} | settings
-    method = build(name, config, METHODS[name].sizes(GRAPH), seed, torch.float64)
-    return method, train(method, GRAPH, seed=seed, labeled=LABELED, **({"validation": VALIDATION} | options))
+    method, seen = built(name, seed, **settings), GRAPH.with_labels_of(LABELED)
+    best, keep = None, method.config.keep  # type: ignore[attr-defined]
+    if keep != "last":
+        labels = GRAPH.with_labels_of(validation).labels
+        assert labels is not None
+        best = Best(labels, keep)
+    checkpoint = None
+    if file is not None:
+        every = options.pop("every", 0)
+        checkpoint = Checkpoint(file, describe_run(method, seen, seed, best), every, resuming)
+    return method, train(method, method.prepare(seen), Key(seed), best=best, checkpoint=checkpoint, **options)
 
 
 def state(method: Method) -> dict[str, bytes]:
@@ -59,17 +81,11 @@ def test_what_is_kept_is_a_training_that_ends_with_the_best_epoch(name: str, set
         assert state(kept) == state(ending[order[0]])  # its scale among them
 
 
-def test_these_trainings_tell_the_best_epoch_from_the_last_and_from_the_first_of_highest_accuracy() -> None:
-    _, trained = learn("gcn", {})
-    first = max(trained.history, key=lambda line: line["valid_accuracy"])
-    assert 1 < first["epoch"] < trained.kept["epoch"] < EPOCHS
-
-
-def chosen(keep: str, *figures: tuple[float, float]) -> float:
+def chosen(keep: Literal["best", "loss"], *figures: tuple[float, float]) -> float:
     """Return which of some epochs, given by accuracy and loss, is kept."""
-    best = Best(build("gcn", {"keep": keep}, METHODS["gcn"].sizes(GRAPH)), GRAPH, VALIDATION)
+    best = Best(np.zeros(1, dtype=np.int64), keep)
     lines = [{"epoch": e, "valid_accuracy": accuracy, "valid_loss": loss} for e, (accuracy, loss) in enumerate(figures)]
-    best.go_on(lines, {})  # type: ignore[arg-type]
+    best.resume(lines, {})
     return best.line["epoch"]
 
 
@@ -87,15 +103,15 @@ def test_lowest_loss_is_kept_whatever_its_accuracy() -> None:
 
 
 def test_of_equal_epochs_the_first_is_kept() -> None:
-    method = build("gcn", {"keep": "best"}, METHODS["gcn"].sizes(GRAPH))
-    best, view = Best(method, GRAPH, VALIDATION), method.prepare(GRAPH.without_labels())
+    method = built("gcn")
+    assert GRAPH.labels is not None
+    best, view = Best(GRAPH.labels, "best"), method.prepare(GRAPH.without_labels())
     for scale in (2.0, 3.0):  # part of the state, but of no score as the encoder gives it
         method.scale.fill_(scale)
-        best.look(view, {})
+        method.train()
+        best.update(method, view, {})
+        assert not method.training  # measured without dropout
     assert float(best.weights["scale"]) == 2
-    method.train()
-    best.look(view, {})
-    assert not method.training
 
 
 @every_network
@@ -112,33 +128,27 @@ def test_resumed_training_keeps_the_same(name: str, settings: dict[str, Any], ke
     whole, trained = learn(name, settings)
     chosen = int(trained.kept["epoch"])
     for stop in {1, chosen - 1, chosen, chosen + 1, EPOCHS - 1} - {0, EPOCHS, EPOCHS + 1}:
-        checkpoint = Checkpoint(tmp_path / f"{stop}.safetensors", every=0)
-        stopped = learn(name, settings, checkpoint=checkpoint, observers=[lambda line: line["epoch"] == stop])[1]  # noqa: B023
-        assert not stopped.finished and len(stopped.history) == stop
-        resumed, again = learn(name, settings, checkpoint=checkpoint, resume=True)
+        file = tmp_path / f"{stop}.safetensors"
+        stopped = learn(name, settings, file=file, observers=[lambda line: line["epoch"] == stop])[1]  # noqa: B023
+        assert stopped.embedding is None and len(stopped.history) == stop
+        resumed, again = learn(name, settings, file=file, resuming=True)
         assert state(resumed) == state(whole)
         for a, b in zip(again.history, trained.history, strict=True):
             assert a | {"seconds": 0} == b | {"seconds": 0}
 
 
 def test_resuming_after_the_last_epoch_keeps_the_best(tmp_path: Path) -> None:
-    whole, trained = learn("gcn", {}, checkpoint=(checkpoint := Checkpoint(tmp_path / "c.safetensors", every=EPOCHS)))
+    file = tmp_path / "c.safetensors"
+    whole, trained = learn("gcn", {}, file=file, every=EPOCHS)
     assert trained.kept["epoch"] < EPOCHS
-    assert state(learn("gcn", {}, checkpoint=checkpoint, resume=True)[0]) == state(whole)
+    assert state(learn("gcn", {}, file=file, resuming=True)[0]) == state(whole)
 
 
 def test_resuming_with_other_validation_nodes_is_refused(tmp_path: Path) -> None:
-    checkpoint = Checkpoint(tmp_path / "c.safetensors", every=4)
-    learn("gcn", {}, checkpoint=checkpoint)
+    file = tmp_path / "c.safetensors"
+    learn("gcn", {}, file=file, every=4)
     with pytest.raises(InputError, match="is of another run: its graph is"):
-        learn("gcn", {}, checkpoint=checkpoint, resume=True, validation=VALIDATION[1:])
-
-
-@pytest.mark.parametrize("nodes", [None, np.array([], dtype=np.int64)], ids=["none", "empty"])
-def test_the_best_needs_validation_nodes_and_the_last_does_not(nodes: np.ndarray | None) -> None:
-    with pytest.raises(InputError, match="validation must name at least 1 node, because GCN keeps its best epoch"):
-        learn("gcn", {}, validation=nodes)
-    assert learn("gcn", {"keep": "last"}, validation=nodes)[1].finished
+        learn("gcn", {}, file=file, resuming=True, validation=VALIDATION[1:])
 
 
 def test_without_an_epoch_there_is_none_to_keep() -> None:
