@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from graphs import random_graph
+from graphs import dense, random_graph
 from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.ops.random import Key
@@ -21,6 +21,20 @@ def view() -> View:
     return View.of(random_graph(n=300, p=200, m=3000), dtype=torch.float64)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_clean_view_holds_features_weights_and_direction_of_the_graph(dtype: torch.dtype, sparse: bool) -> None:
+    graph = random_graph(weighted=True, directed=True, sparse=sparse)
+    clean = View.of(graph, "in", dtype=dtype)
+    features = graph.features.toarray() if sparse else graph.features
+    found = clean.features @ torch.eye(12, dtype=dtype)
+    assert found.dtype == dtype
+    torch.testing.assert_close(found, torch.from_numpy(features).to(dtype))
+    matrix = dense(graph) + np.eye(60)
+    matrix /= np.sqrt(np.outer(matrix.sum(1), matrix.sum(1)))
+    torch.testing.assert_close(clean.adjacency.matrix.forward.to_dense(), torch.from_numpy(matrix).to(dtype))
+
+
 def test_rates_are_met() -> None:
     clean = view()
     n, edges = clean.num_nodes, clean.adjacency.num_entries - clean.num_nodes
@@ -32,8 +46,8 @@ def test_rates_are_met() -> None:
 
 
 def test_self_loops_stay() -> None:
-    dense = DropEdges(1.0)(view(), KEY).adjacency.matrix.forward.to_dense()
-    torch.testing.assert_close(dense, torch.eye(300, dtype=torch.float64))
+    matrix = DropEdges(1.0)(view(), KEY).adjacency.matrix.forward.to_dense()
+    torch.testing.assert_close(matrix, torch.eye(300, dtype=torch.float64))
 
 
 def test_the_key_decides_and_the_global_state_plays_no_part() -> None:
