@@ -7,13 +7,12 @@ NMI and ARI of all nodes stand beside them. Rows of a record that is not stale a
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from pages import Record, figures_of, spread, write
+from pages import Record, asked, figures_of, spread, write
 from pages import table as markdown
 from ssge.datasets import facts_of, load
 from ssge.evaluation import kmeans_labels
@@ -97,14 +96,13 @@ def block(record: Record) -> str:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="+", choices=list(SETTINGS), help="these graphs")
-    record = figures_of("clusters")
-    for dataset in parser.parse_args().only or SETTINGS:
+    only = asked(__doc__, SETTINGS)
+    record = {} if only else figures_of("clusters")
+    for dataset in only or SETTINGS:
         rows = record.setdefault(dataset, {})
         for changes in SETTINGS[dataset]:
-            name = title(changes)
-            if name not in rows:
-                rows[name] = row(dataset, changes)
-                print(dataset, name, np.round(np.mean(rows[name], axis=0), 1), flush=True)
-                write("clusters", record, [f"ssge/{dataset}" for dataset in record])
+            if title(changes) not in rows:
+                rows[title(changes)] = row(dataset, changes)
+                print(dataset, title(changes), np.round(np.mean(rows[title(changes)], axis=0), 1), flush=True)
+                if not only:
+                    write("clusters", record, [f"ssge/{name}" for name in record])

@@ -279,7 +279,8 @@ def spread(values: Sequence[float], digits: int = 1) -> str:
 def where(record: Record | RunRecord) -> str:
     """Name threads, processor and torch of a record."""
     threads, facts = record.threads, record.machine
-    return f"{threads} thread{'' if threads == 1 else 's'}, {facts['cores']} cores of {facts['processor']}, torch {facts['torch']}"
+    number = f"{threads} thread{'' if threads == 1 else 's'}"
+    return f"{number}, {facts['cores']} cores of {facts['processor']}, torch {facts['torch']}"
 
 
 def asked(doc: str | None, choices: Iterable[str]) -> list[str] | None:

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Container, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import pages
@@ -43,7 +44,7 @@ def selected(methods: Container[str], datasets: Sequence[str], published: bool) 
         return recipe.method == OURS or not (recipe.name.endswith("-fast") if published else recipe.name in short)
 
     found = [one for one in found if one.method in methods and one.dataset in datasets and wanted(one)]
-    return sorted(found, key=lambda one: (datasets.index(one.dataset), one.method != OURS))
+    return sorted(found, key=lambda one: (datasets.index(one.dataset), one.method != OURS, one.name))
 
 
 def protocols(recipe: Recipe) -> list[str]:
@@ -175,9 +176,9 @@ def baselines(summaries: Sequence[Summary]) -> str:
 
 def section(dataset: str, summaries: Sequence[Summary]) -> str:
     """Return the section of one dataset: what its figures rest on, the table, and notes."""
-    ours = [one for one in summaries if one.recipe.method == OURS]
-    references = [line(found, None) for one in ours for found in by_name(one, False)]
-    lines = references + [line(found, one) for one in summaries for found in by_name(one, True)]
+    rest = [run for one in summaries if one.recipe.method == OURS for run in one.records if run.recipe is None]
+    references = [line(list(found), None) for _, found in groupby(rest, key=lambda run: run.method)]
+    lines = references + [line(own(one), one) for one in summaries]
     headings = (
         "", "family", "accuracy %", "accuracy %, penalty chosen", "NMI %", "ARI %", "parameters", "train s", "peak MB",
         "published accuracy %", "recipe",
@@ -185,15 +186,6 @@ def section(dataset: str, summaries: Sequence[Summary]) -> str:
     basis = sorted({f"- {basis_of(one)}" for one in summaries})
     body = ["\n".join(basis), table(headings, lines, (0, 1, 10)).rstrip("\n"), *at_random(summaries)]
     return "\n\n".join([f"## {dataset}", *body])
-
-
-def by_name(summary: Summary, trained: bool) -> list[list[RunRecord]]:
-    """Return the records of the recipe, or of each reference row."""
-    found: dict[str, list[RunRecord]] = {}
-    for record in summary.records:
-        if (record.recipe is not None) == trained:
-            found.setdefault(record.method, []).append(record)
-    return list(found.values())
 
 
 def line(records: list[RunRecord], summary: Summary | None) -> list[str]:

@@ -1,11 +1,9 @@
-"""README and CONTRIBUTING: their code runs, their commands parse, their tables come from the records."""
+"""README and CONTRIBUTING: their code runs, and their commands parse."""
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +12,7 @@ import torch
 
 from graphs import random_graph
 from ssge.methods import METHODS
+from ssge.ops.random import Key
 from ssge.training.checkpoint import build
 from ssge.training.trainer import train
 
@@ -40,7 +39,7 @@ def test_contributing_s_method_is_one_file_that_trains(monkeypatch: pytest.Monke
     exec(compile(code, "CONTRIBUTING.md", "exec"), {"__name__": "my_method"})
     graph = random_graph()
     method = build("my_method", {"epochs": 30, "widths": (8, 4), "lr": 0.01}, graph.info)
-    history = train(method, graph).history
+    history = train(method, method.prepare(graph), Key(0)).history
     assert history[-1]["total"] < history[0]["total"]
     assert torch.isfinite(method.embed(graph)).all()
 
@@ -58,35 +57,3 @@ def test_readme_commands_exist() -> None:
     for line in commands:
         if line.startswith("make "):
             assert line.split()[1] in targets
-
-
-def test_readme_tables_are_those_of_the_records() -> None:
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        import results
-    finally:
-        sys.path.pop(0)
-    readme = (ROOT / "README.md").read_text()
-    assert results.renew(readme, results.tables()) == readme
-
-
-def test_the_page_on_clustering_is_that_of_the_record() -> None:
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        import bias
-        import clusters
-    finally:
-        sys.path.pop(0)
-    page = (ROOT / "docs" / "clustering.md").read_text()
-    assert bias.table(json.loads(bias.RECORD.read_text())) in page
-    assert clusters.BEGIN + clusters.tables(json.loads(clusters.RECORD.read_text())) + clusters.END in page
-
-
-def test_tables_of_the_fast_recipes_are_those_of_the_record() -> None:
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        import fast
-    finally:
-        sys.path.pop(0)
-    table = fast.table(json.loads(fast.RECORD.read_text()))
-    assert all(fast.BEGIN + table + fast.END in page.read_text() for page in fast.PAGES)

@@ -169,13 +169,16 @@ def commit() -> str:
     """Return the commit of the source tree; empty for an installed package."""
     git = Path(__file__).parents[2] / ".git"
     try:
+        if git.is_file():  # of a worktree: it names the folder
+            git = Path(git.read_text().removeprefix("gitdir: ").strip())
         head = (git / "HEAD").read_text().strip()
         if not head.startswith("ref: "):
             return head
         ref = head.removeprefix("ref: ")
-        if (git / ref).is_file():
-            return (git / ref).read_text().strip()
-        packed = (git / "packed-refs").read_text().splitlines()
+        shared = git / (git / "commondir").read_text().strip() if (git / "commondir").exists() else git
+        if (shared / ref).is_file():
+            return (shared / ref).read_text().strip()
+        packed = (shared / "packed-refs").read_text().splitlines()
         return next((line.split()[0] for line in packed if line.endswith(f" {ref}")), "")
     except OSError:
         return ""

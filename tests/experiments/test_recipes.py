@@ -9,9 +9,9 @@ import pytest
 from ssge.datasets import DATASETS
 from ssge.errors import InputError
 from ssge.experiments.protocols import PROTOCOLS
-from ssge.experiments.recipes import load_recipe, read_toml, recipes, write_toml
-from ssge.experiments.run import resolve_config
 from ssge.methods import METHODS
+from ssge.runs.plan import resolve_config
+from ssge.runs.recipes import load_recipe, read_toml, recipes, write_toml
 
 # Typed from the paper: p_d, p_m, lr, wd, lambda, widths, epochs (its Table 2), accuracy and deviation (Table 3).
 PAPER = {
