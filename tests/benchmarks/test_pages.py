@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,13 @@ def test_changed_code_of_runs_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
     assert pages.stale(tmp_path / "cora.json") == []
     monkeypatch.setattr(pages, "code_digest", lambda method: "other")
     assert pages.stale(tmp_path / "cora.json") == ["code of ssge has changed"]
+
+
+def test_the_stamp_names_the_commit() -> None:
+    if not (pages.ROOT / ".git").exists():
+        pytest.skip("no repository")
+    words = ["git", "-C", str(pages.ROOT), "rev-parse", "HEAD"]
+    assert pages.commit() == subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def test_the_stamp_follows_what_a_script_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
