@@ -1,4 +1,4 @@
-"""README and CONTRIBUTING: their code runs, and their commands parse."""
+"""README: its code runs, and its commands parse."""
 
 from __future__ import annotations
 
@@ -8,13 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-
-from graphs import random_graph
-from ssge.methods import METHODS
-from ssge.ops.random import Key
-from ssge.training.checkpoint import build
-from ssge.training.trainer import train
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -30,18 +23,6 @@ def test_readme_code_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     exec(compile(code, "README.md", "exec"), names)
     if "model" in names:
         assert np.array_equal(names["model"].embedding_, names["again"].embedding_)  # type: ignore[attr-defined]
-
-
-def test_contributing_s_method_is_one_file_that_trains(monkeypatch: pytest.MonkeyPatch) -> None:
-    (code,) = [block for block in blocks("CONTRIBUTING.md", "python") if "METHODS.register" in block]
-    monkeypatch.setattr(METHODS, "_items", dict(METHODS._items))
-    monkeypatch.setattr(METHODS, "_names", dict(METHODS._names))
-    exec(compile(code, "CONTRIBUTING.md", "exec"), {"__name__": "my_method"})
-    graph = random_graph()
-    method = build("my_method", {"epochs": 30, "widths": (8, 4), "lr": 0.01}, graph.info)
-    history = train(method, method.prepare(graph), Key(0)).history
-    assert history[-1]["total"] < history[0]["total"]
-    assert torch.isfinite(method.embed(graph)).all()
 
 
 def test_readme_commands_exist() -> None:

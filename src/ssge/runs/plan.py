@@ -18,6 +18,7 @@ from ssge.training.checkpoint import build
 from ssge.training.device import choose_device
 
 Precision: TypeAlias = Literal["float32", "float64"]
+_CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Plan:
     method: type[Method]
     config: MethodConfig
     seed: int = 0
-    device: torch.device = torch.device("cpu")
+    device: torch.device = _CPU
     dtype: Precision = "float32"
     recipe: str | None = None
     start: Start | None = None
@@ -112,11 +113,7 @@ def plan(
         raise InputError(f"seed must be 0..2^63-1; received {seed}.")
     if dtype not in ("float32", "float64"):
         raise InputError(f"dtype must be 'float32' or 'float64'; received {dtype!r}.")
-    if start is not None:
-        _check_start(cls)
-        base = start.method.config.model_dump()
-    else:
-        base = {} if chosen else cls.default_config(info)
+    base = start.method.config.model_dump() if start else {} if chosen else cls.default_config(info)
     layers = [
         base,
         chosen.config if chosen else {},
@@ -135,6 +132,8 @@ def choose_method(method: str | None, recipe: Recipe | None, start: Start | None
         return METHODS.canonical(method or "ssge")
     if method is not None and METHODS.canonical(method) != fixed:
         raise InputError(f"method must be {fixed}, that of {source}; received {method}.")
+    if start is not None:
+        _check_start(METHODS[fixed])
     return fixed
 
 
