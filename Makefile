@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench results baselines clean
+.PHONY: help demo test lint pages stale results baselines defaults clusters unseen outliers floor bench family walks reading clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,16 +27,49 @@ lint: $(VENV)/.ready ## Linters and type checker alone
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 
-bench: $(VENV)/.ready ## Start-up, speed and memory against PyTorch Geometric and the floor, scaling; on a quiet machine, with SSGE_DATA
+# Records and pages. Those that train read the benchmark graphs in SSGE_DATA.
+
+pages: $(VENV)/.ready ## Renew all pages from the records; computes nothing
+	$(BIN)/python benchmarks/pages.py
+
+stale: $(VENV)/.ready ## List the records that the code, recipes and settings of today do not give
+	$(BIN)/python benchmarks/pages.py --stale
+
+results: $(VENV)/.ready ## Run the recipes of SSGE whose records are missing or stale: README, docs/speed.md, docs/baselines.md
+	$(BIN)/python benchmarks/recipes.py --methods ssge --seeds 5
+
+baselines: $(VENV)/.ready ## Run the recipes of all methods whose records are missing or stale: docs/baselines.md
+	$(BIN)/python benchmarks/recipes.py
+
+defaults: $(VENV)/.ready ## Settings without a recipe: docs/defaults.md
+	$(BIN)/python benchmarks/defaults.py
+
+clusters: $(VENV)/.ready ## Settings, the released bias and clusters: docs/clustering.md
+	$(BIN)/python benchmarks/bias.py
+	$(BIN)/python benchmarks/clusters.py
+
+unseen: $(VENV)/.ready ## Nodes that training never saw: docs/own-graph.md
+	$(BIN)/python benchmarks/unseen_nodes.py
+
+outliers: $(VENV)/.ready ## Scores that find planted outliers
+	$(BIN)/python benchmarks/outliers.py
+
+floor: $(VENV)/.ready ## Floors under the eigenvalues
+	$(BIN)/python benchmarks/eigenvalue_floor.py
+
+bench: $(VENV)/.ready ## Start-up, speed and memory, scaling, on a quiet machine: docs/speed.md, docs/scaling.png
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/scaling.py
 
-results: $(VENV)/.ready ## Run the recipes on the benchmark graphs found in SSGE_DATA and renew the README's table
-	$(BIN)/python benchmarks/results.py
+family: $(VENV)/.ready ## Time of an epoch of CCA-SSG and G-BT beside SSGE, on a quiet machine
+	$(BIN)/python benchmarks/family.py
 
-baselines: $(VENV)/.ready ## Run every method's recipes that have no record yet, with SSGE_DATA, and renew docs/baselines.md
-	$(BIN)/python benchmarks/baselines.py
+walks: $(VENV)/.ready ## Time of random walks
+	$(BIN)/python benchmarks/walks.py
+
+reading: $(VENV)/.ready ## Time and memory of reading ten million edges
+	$(BIN)/python benchmarks/reading.py
 
 clean: ## Remove what the other targets made
 	rm -rf $(VENV) demo runs .mypy_cache .ruff_cache .pytest_cache

@@ -1,31 +1,25 @@
-"""How the settings of SSGE move its clusters and its accuracy: writes results/clusters.json and the tables of the page.
+"""How the settings of SSGE move its clusters and its accuracy: the tables of settings in docs/clustering.md.
 
 Every setting is the paper's recipe of a graph with some entries changed. What a setting is chosen by are the columns of
 validation nodes: accuracy of the paper's probe, NMI and ARI of clusters of all nodes, counted on validation nodes. The
-NMI and ARI of all nodes stand beside them. With ``--tables`` nothing is run. CSR that the record has are kept.
+NMI and ARI of all nodes stand beside them. Rows of a record that is not stale are kept.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
+from pages import Record, asked, figures_of, spread, write
+from pages import table as markdown
 from ssge.datasets import facts_of, load
-from ssge.evaluation import kmeans_labels, mean_std
+from ssge.evaluation import kmeans_labels
 from ssge.experiments.protocols import PROTOCOLS, evaluate
-from ssge.experiments.recipes import load_recipe
-from ssge.experiments.run import fit, resolve_config
-from ssge.graph import Graph
+from ssge.runs.fit import fit
+from ssge.runs.plan import plan
 
-ROOT = Path(__file__).resolve().parent.parent
-RECORD = ROOT / "results" / "clusters.json"
-PAGE = ROOT / "docs" / "clustering.md"
-BEGIN, END = "<!-- clusters: begin -->\n", "<!-- clusters: end -->\n"
 SEEDS = range(3)
 COLUMNS = ("accuracy, validation", "NMI, validation", "ARI, validation", "NMI, all", "ARI, all")
 
@@ -70,20 +64,20 @@ def title(changes: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in changes.items()) or "as in the paper"
 
 
-def row(graph: Graph, changes: dict[str, Any]) -> list[list[float]]:
+def row(dataset: str, changes: dict[str, Any]) -> list[list[float]]:
     """Return the columns of a setting, in per cent, for each seed."""
-    assert graph.labels is not None
-    recipe = load_recipe(f"ssge/{graph.name.lower()}")
-    config = resolve_config(recipe.method, recipe.config, changes)
+    graph = load(dataset)
+    labels = graph.labels
+    assert labels is not None
     protocol = PROTOCOLS["paper"].model_copy(update={"repeats": 3, "cluster_seeds": 1})
     columns = []
     for seed in SEEDS:
-        run = fit(graph, recipe.method, config, seed=seed, quiet=True)
+        run = fit(graph, plan(graph.info, recipe=f"ssge/{dataset}", settings=changes, seed=seed))
         vectors = run.embedding.vectors
-        scores = evaluate(vectors, graph, protocol, run.record.scale, facts=facts_of(recipe.dataset))
+        scores = evaluate(vectors, graph, protocol, run.record.scale, facts=facts_of(dataset))
         clusters = [kmeans_labels(vectors, graph.num_classes, start) for start in range(3)]
         agreements = [
-            np.mean([score(graph.labels[nodes], found[nodes]) for found in clusters])
+            np.mean([score(labels[nodes], found[nodes]) for found in clusters])
             for nodes in (graph.splits[0].valid, slice(None))
             for score in (normalized_mutual_info_score, adjusted_rand_score)
         ]
@@ -91,34 +85,24 @@ def row(graph: Graph, changes: dict[str, Any]) -> list[list[float]]:
     return columns
 
 
-def table(rows: dict[str, list[list[float]]]) -> str:
-    """Return the settings of one graph in Markdown."""
-    lines = ["| change | " + " | ".join(f"{name} %" for name in COLUMNS) + " |", "| --- |" + " ---: |" * len(COLUMNS)]
-    for name, seeds in rows.items():
-        figures = [mean_std(list(column)) for column in zip(*seeds, strict=True)]
-        lines.append(f"| {name} | " + " | ".join(f"{f.mean:.1f} ± {f.std:.1f}" for f in figures) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def tables(found: dict[str, dict[str, list[list[float]]]]) -> str:
+def block(record: Record) -> str:
     """Return the tables of all graphs."""
-    return "\n".join(f"**{dataset}**\n\n{table(rows)}" for dataset, rows in found.items())
+    headings = ("change", *(f"{name} %" for name in COLUMNS))
+    tables = {
+        dataset: [(name, *map(spread, zip(*seeds, strict=True))) for name, seeds in rows.items()]
+        for dataset, rows in record.figures.items()
+    }
+    return "\n".join(f"**{dataset}**\n\n{markdown(headings, rows)}" for dataset, rows in tables.items())
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--datasets", nargs="+", default=list(SETTINGS), choices=list(SETTINGS))
-    parser.add_argument("--tables", action="store_true", help="make the tables from the committed record, run nothing")
-    options = parser.parse_args()
-    record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    for dataset in () if options.tables else options.datasets:
-        graph, known = load(dataset), record.get(dataset, {})
-        rows: dict[str, list[list[float]]] = {}
+    only = asked(__doc__, SETTINGS)
+    record = {} if only else figures_of("clusters")
+    for dataset in only or SETTINGS:
+        rows = record.setdefault(dataset, {})
         for changes in SETTINGS[dataset]:
-            name = title(changes)
-            rows[name] = known.get(name) or row(graph, changes)
-            print(dataset, name, np.round(np.mean(rows[name], axis=0), 1), flush=True)
-            record[dataset] = {**known, **rows} if len(rows) < len(SETTINGS[dataset]) else rows
-            RECORD.write_text(json.dumps(record, indent=1) + "\n")
-    head, rest = PAGE.read_text().split(BEGIN)
-    PAGE.write_text(head + BEGIN + tables(record) + END + rest.split(END)[1])
+            if title(changes) not in rows:
+                rows[title(changes)] = row(dataset, changes)
+                print(dataset, title(changes), np.round(np.mean(rows[title(changes)], axis=0), 1), flush=True)
+                if not only:
+                    write("clusters", record, [f"ssge/{name}" for name in record])

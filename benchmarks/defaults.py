@@ -1,35 +1,29 @@
-"""What a user gets without a recipe, on graphs of several kinds.
-
-Writes results/defaults/*.json and the table in docs/defaults.md. With ``--tables`` nothing is run:
-the table is made from the committed records.
-"""
+"""What a user gets without a recipe, on graphs of several kinds: results/defaults/*.json and docs/defaults.md."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+from collections.abc import Sequence
 
+import pages
+from pages import RESULTS, ROOT, where
+from pages import table as markdown
 from ssge.datasets import load
 from ssge.experiments.compare import Summary, compare
 from ssge.experiments.protocols import PROTOCOLS
-from ssge.experiments.recipes import Recipe
-from ssge.experiments.run import resolve_config, suited
 from ssge.experiments.tables import Row
+from ssge.records import code_digest
+from ssge.runs.plan import plan
+from ssge.runs.recipes import Recipe
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "results" / "defaults"
-PAGE = ROOT / "docs" / "defaults.md"
 DATASETS = ("cora", "citeseer", "pubmed", "computer", "coauthor_cs", "imports", "digits")
-BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
 
 
-def measure(dataset: str, seeds: int) -> None:
+def measure(dataset: str, seeds: int) -> Summary:
     graph = load(dataset)
-    config = resolve_config("ssge", suited("ssge", graph))
-    name = f"defaults/{dataset}"
-    recipe = Recipe(name=name, method="ssge", dataset=dataset, protocol="quick", config=config.model_dump())
-    summary = compare(recipe, graph, PROTOCOLS["quick"], seeds, ROOT / "runs" / "defaults" / dataset)
-    summary.write(RESULTS / f"{dataset}.json")
+    config = plan(graph.info).config.model_dump(mode="json")
+    recipe = Recipe(name=f"defaults/{dataset}", method="ssge", dataset=dataset, protocol="quick", config=config)
+    return compare(recipe, graph, PROTOCOLS["quick"], seeds, ROOT / "runs" / code_digest("ssge") / recipe.name)
 
 
 def difference(row: Row, other: Row, what: str) -> str:
@@ -40,47 +34,31 @@ def difference(row: Row, other: Row, what: str) -> str:
     return f"**{mean:+.2f}**" if mean < -error else f"{mean:+.2f}"
 
 
-def table() -> str:
-    lines = [
-        "| graph | nodes | features | widths | λ "
-        "| accuracy % | - propagated | - untrained | NMI % | - propagated | - untrained |",
-        "| --- |" + " ---: |" * 10,
-    ]
-    notes = set()
-    for dataset in DATASETS:
-        path = RESULTS / f"{dataset}.json"
-        if not path.exists():
-            continue
-        summary = Summary.read(path)
-        rows = {row.name: row for row in summary.rows()}
+def block(summaries: Sequence[Summary]) -> str:
+    """Return the table, with what its figures rest on."""
+    headings = (
+        "graph", "nodes", "features", "widths", "λ", "accuracy %", "- propagated", "- untrained", "NMI %",
+        "- propagated", "- untrained",
+    )  # fmt: skip
+    lines, notes = [], set()
+    for summary in sorted(summaries, key=lambda one: DATASETS.index(one.recipe.dataset)):
+        rows, record = {row.name: row for row in summary.rows()}, summary.records[-1]
         ours, propagated, untrained = rows["SSGE"], rows["propagated features"], rows["untrained encoder"]
-        record = summary.records[-1]
-        notes.add(
-            f"Protocol `{summary.protocol.name}`, {ours.seeds} encoder seeds, {record.threads} threads, "
-            f"{record.machine['cores']} cores of {record.machine['processor']}, torch {record.machine['torch']}."
-        )
-        cells = [dataset, f"{record.graph['num_nodes']:,}", f"{record.graph['num_features']:,}"]
+        notes.add(f"Protocol `{summary.protocol.name}`, {ours.seeds} encoder seeds, {where(record)}.")
+        cells = [record.dataset, f"{record.graph['num_nodes']:,}", f"{record.graph['num_features']:,}"]
         cells += ["-".join(str(w) for w in record.config["widths"]), f"{record.config['uniformity_weight']:g}"]
         for what, deviation in (("accuracy", ours.encoder_std), ("nmi", ours.nmi_std)):
             cells.append(f"{getattr(ours, what):.2f} ± {deviation:.2f}")
             cells += [difference(ours, propagated, what), difference(ours, untrained, what)]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join([*lines, "", *sorted(notes)]) + "\n"
-
-
-def renew(text: str) -> str:
-    """Return the page with its table replaced."""
-    head, rest = text.split(BEGIN)
-    return head + BEGIN + table() + END + rest.split(END)[1]
+        lines.append(cells)
+    return markdown(headings, lines) + "\n" + "\n".join(sorted(notes)) + "\n"
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--datasets", nargs="*", default=DATASETS)
-    parser.add_argument("--tables", action="store_true", help="make the table from the committed records, run nothing")
+    parser.add_argument("--datasets", nargs="+", default=DATASETS, choices=DATASETS)
     options = parser.parse_args()
-    if not options.tables:
-        for chosen in options.datasets:
-            measure(chosen, options.seeds)
-    PAGE.write_text(renew(PAGE.read_text()))
+    for chosen in options.datasets:
+        measure(chosen, options.seeds).write(RESULTS / "defaults" / f"{chosen}.json")
+        pages.renew(pages.group_of("defaults"))

@@ -1,22 +1,18 @@
 """Where to cut off the root of an eigenvalue: validation accuracy, clustering and rank for several floors.
 
-Prints a table and writes results/floor.json. Accuracies are those of the validation nodes; test nodes play no part.
+Prints a line for each floor. Accuracies are those of the validation nodes; test nodes play no part.
 """
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from pages import asked, spread, write
 from ssge.datasets import load
-from ssge.evaluation import LbfgsProbe, cluster, linear_probe, mean_std
-from ssge.experiments.recipes import load_recipe
-from ssge.experiments.run import fit, resolve_config
+from ssge.evaluation import LbfgsProbe, cluster, linear_probe
+from ssge.runs.fit import fit
+from ssge.runs.plan import plan
 
-RECORD = Path(__file__).resolve().parent.parent / "results" / "floor.json"
 DATASETS = ("cora", "citeseer")
 FLOORS: tuple[tuple[float, str], ...] = (
     (1e-8, "clamp"),
@@ -25,26 +21,27 @@ FLOORS: tuple[tuple[float, str], ...] = (
     (0.1, "tangent"),
     (0.3, "tangent"),
 )
-SEEDS = range(5)
+COLUMNS = ("validation accuracy", "NMI", "ARI", "effective rank")
+SEEDS = range(3)
+
+
+def measure(dataset: str, floor: float, mode: str) -> dict[str, Any]:
+    graph = load(dataset)
+    assert graph.labels is not None
+    settings, scores = {"eigenvalue_floor": floor, "floor_mode": mode}, []
+    for seed in SEEDS:
+        run = fit(graph, plan(graph.info, recipe=f"ssge/{dataset}", settings=settings, seed=seed))
+        probe = linear_probe(run.embedding.vectors, graph.labels, graph.splits[0], LbfgsProbe())
+        groups = cluster(run.embedding.vectors, graph.labels, seeds=range(3))
+        rank = run.record.diagnostics["effective_rank"]
+        scores.append((100 * probe.valid_accuracy, 100 * groups.nmi, 100 * groups.ari, rank))
+    columns = dict(zip(COLUMNS, map(list, zip(*scores, strict=True)), strict=True))
+    print(dataset, settings, *(f"{name} {spread(values, 2)}" for name, values in columns.items()), flush=True)
+    return {"dataset": dataset, "floor": floor, "mode": mode, **columns}
+
 
 if __name__ == "__main__":
-    found: list[dict[str, Any]] = []
-    for dataset in DATASETS:
-        graph = load(dataset)
-        assert graph.labels is not None
-        recipe = load_recipe(f"ssge/{dataset}")
-        for floor, mode in FLOORS:
-            config = resolve_config(recipe.method, recipe.config, {"eigenvalue_floor": floor, "floor_mode": mode})
-            scores = []
-            for seed in SEEDS:
-                run = fit(graph, recipe.method, config, seed=seed, quiet=True)
-                probe = linear_probe(run.embedding.vectors, graph.labels, graph.splits[0], LbfgsProbe())
-                groups = cluster(run.embedding.vectors, graph.labels, seeds=range(3))
-                rank = run.record.final["effective_rank"]
-                scores.append((100 * probe.valid_accuracy, 100 * groups.nmi, 100 * groups.ari, rank))
-            line = [mean_std(column) for column in np.array(scores).T.tolist()]
-            found.append({"dataset": dataset, "floor": floor, "mode": mode, "scores": scores})
-            cells = "  ".join(f"{mean:6.2f} ± {deviation:4.2f}" for mean, deviation in line)
-            print(f"{dataset:9s} {floor:<6g} {mode:8s} valid, NMI, ARI, rank: {cells}", flush=True)
-    RECORD.parent.mkdir(exist_ok=True)
-    RECORD.write_text(json.dumps(found, indent=1) + "\n")
+    only = asked(__doc__, DATASETS)
+    measured = [measure(dataset, *floor) for dataset in only or DATASETS for floor in FLOORS]
+    if not only:
+        write("eigenvalue_floor", measured, [f"ssge/{dataset}" for dataset in DATASETS])

@@ -1,4 +1,4 @@
-"""Which score of an embedding finds planted outliers: prints a table, writes results/outliers.json.
+"""Which score of an embedding finds planted outliers: prints a table.
 
 Three kinds are planted, each into a copy of its own with 5 % of the nodes changed:
 
@@ -12,10 +12,8 @@ are also given the untrained encoder and the raw features (reduced to 64 compone
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,14 +23,16 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import LocalOutlierFactor
 
+from pages import Record, asked, spread, write
+from pages import table as markdown
 from ssge.datasets import load
-from ssge.evaluation import mean_std
 from ssge.experiments import references
-from ssge.experiments.run import fit, resolve_config
 from ssge.graph import Graph
+from ssge.methods import METHODS
+from ssge.runs.fit import fit
+from ssge.runs.plan import Plan, resolve_config
 from ssge.tasks.outliers import outlier_scores
 
-RECORD = Path(__file__).resolve().parent.parent / "results" / "outliers.json"
 DATASETS = ("sbm:nodes=2000,classes=5", "cora", "imports")
 SHARE = 0.05
 CLIQUE = 12
@@ -84,7 +84,7 @@ def lof(vectors: Vectors) -> Vectors:
 
 
 def norm(vectors: Vectors) -> Vectors:
-    return np.linalg.norm(vectors - vectors.mean(axis=0), axis=1)
+    return np.asarray(np.linalg.norm(vectors - vectors.mean(axis=0), axis=1))
 
 
 PLANT: dict[str, Callable[[Graph, np.random.Generator], Planted]] = {
@@ -103,12 +103,11 @@ SCORES: dict[str, Callable[[Vectors], Vectors]] = {
 
 
 def embeddings(graph: Graph, seed: int) -> dict[str, Vectors]:
-    config = resolve_config("ssge", SETTINGS)
-    reduced = TruncatedSVD(64, random_state=0).fit_transform(graph.features)
+    planned = Plan(METHODS["ssge"], resolve_config("ssge", SETTINGS), seed)
     return {
-        "ssge": fit(graph, "ssge", config, seed=seed, quiet=True).embedding.vectors,
-        "untrained encoder": references.untrained_encoder(graph, "ssge", config, seed),
-        "raw features": reduced,
+        "ssge": fit(graph, planned).embedding.vectors,
+        "untrained encoder": references.untrained_encoder(graph, planned),
+        "raw features": TruncatedSVD(64, random_state=0).fit_transform(graph.features),
     }
 
 
@@ -127,19 +126,20 @@ def measure(dataset: str) -> dict[str, dict[str, list[float]]]:
     return found
 
 
-def table(found: dict[str, dict[str, dict[str, list[float]]]]) -> str:
+def block(record: Record) -> str:
+    """Return the table."""
+    found = record.figures
     columns = [(dataset, kind) for dataset in found for kind in PLANT]
-    lines = ["| AUC % | " + " | ".join(f"{d.split(':')[0]} {k}" for d, k in columns) + " | mean |"]
-    lines.append("| --- |" + " ---: |" * (len(columns) + 1))
+    rows = []
     for name in next(iter(found.values())):
-        scores = [mean_std([100 * v for v in found[d][name][k]]) for d, k in columns]
-        cells = [f"{s.mean:.1f} ± {s.std:.1f}" for s in scores]
-        lines.append(f"| {name} | " + " | ".join(cells) + f" | {np.mean([s.mean for s in scores]):.1f} |")
-    return "\n".join(lines) + "\n"
+        scores = [[100 * value for value in found[dataset][name][kind]] for dataset, kind in columns]
+        rows.append((name, *map(spread, scores), f"{np.mean([np.mean(one) for one in scores]):.1f}"))
+    return markdown(("AUC %", *(f"{d.split(':')[0]} {kind}" for d, kind in columns), "mean"), rows)
 
 
 if __name__ == "__main__":
-    measured = {dataset: measure(dataset) for dataset in DATASETS}
-    RECORD.parent.mkdir(exist_ok=True)
-    RECORD.write_text(json.dumps(measured, indent=1) + "\n")
-    print(table(measured))
+    only = asked(__doc__, DATASETS)
+    measured = {dataset: measure(dataset) for dataset in only or DATASETS}
+    print(block(Record(figures=measured)))
+    if not only:
+        write("outliers", measured)

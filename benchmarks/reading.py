@@ -1,6 +1,6 @@
 """How long a user's own graph takes to read: ten million edges as CSV, integer and text ids, each in a fresh process.
 
-Seconds and the peak of memory, both of reading alone, go to ``results/reading.json``.
+Seconds and the peak of memory, both of reading alone.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from ssge.files import atomic
-from ssge.records import machine
+from pages import asked
+from pages import write as write_record
 
-RESULTS = Path(__file__).resolve().parent.parent / "results" / "reading.json"
 NODES, EDGES = 1_000_000, 10_000_000
 READ = """
 import json, sys, time
@@ -31,8 +30,8 @@ print(json.dumps({"seconds": round(time.perf_counter() - began, 2), "peak_mb": r
 """
 
 
-def write(path: Path, text: bool) -> None:
-    ends = np.random.default_rng(0).integers(0, NODES, size=(2, EDGES))
+def write(path: Path, text: bool, edges: int) -> None:
+    ends = np.random.default_rng(0).integers(0, NODES, size=(2, edges))
     columns = [pa.array(end) for end in ends]
     if text:
         names = pa.array([f"user-{i:07d}" for i in range(NODES)])
@@ -40,18 +39,19 @@ def write(path: Path, text: bool) -> None:
     csv.write_csv(pa.table(columns, names=["source", "target"]), path)
 
 
-def measure(text: bool) -> dict[str, float]:
+def measure(text: bool, edges: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "edges.csv"
-        write(path, text)
+        write(path, text, edges)
         done = subprocess.run([sys.executable, "-c", READ, str(path)], check=True, stdout=subprocess.PIPE, text=True)
         return {"file_mb": round(path.stat().st_size / (1 << 20)), **json.loads(done.stdout)}
 
 
 if __name__ == "__main__":
-    found = {}
+    only = asked(__doc__, (str(EDGES // 100), str(EDGES)))
+    edges, found = int(only[0]) if only else EDGES, {}
     for name, text in (("integer ids", False), ("text ids", True)):
-        found[name] = measure(text)
+        found[name] = measure(text, edges)
         print(f"{name:12s} {found[name]['seconds']:.1f} s  {found[name]['peak_mb']:,} MB")
-    with atomic(RESULTS) as temporary:
-        temporary.write_text(json.dumps({"rows": EDGES, **found, "machine": machine()}, indent=2) + "\n")
+    if not only:
+        write_record("reading", {"rows": EDGES, **found})

@@ -75,5 +75,5 @@ class Reference:
     def _standardized_view(self) -> Tensor:
         edges = self.edges if self.perceptron else dropout_edge(self.edges, p=self.config["edge_drop"])[0]
         mask = torch.rand(self.x.shape[1]) >= self.config["feature_mask"]
-        z = self.model(self.x * mask, edges)
+        z: Tensor = self.model(self.x * mask, edges)
         return (z - z.mean(0)) / z.std(0)

@@ -1,12 +1,11 @@
 """How fast a step is: ours against PyTorch Geometric's usual way, and against the products that no step can do without.
 
-Prints tables, writes results/speed.json and renews docs/speed.md. For each graph one process runs the three in turn,
-several times over; only ratios within it mean anything. Of each the least time counts, because whatever else a shared
-machine does can only add to it. Memory is measured in a process of its own for each: the
-highest resident memory during training minus that just before it, with the graph loaded (and, for the reference,
-already dense).
+The tables of docs/speed.md. For each graph one process runs the three in turn, several times over; only ratios within
+it mean anything. Of each the least time counts, because whatever else a shared machine does can only add to it. Memory
+is measured in a process of its own for each: the highest resident memory during training minus that just before it,
+with the graph loaded (and, for the reference, already dense). So a measuring process imports nothing it does not need.
 
-Run it on a quiet machine; ``--quick`` takes two small graphs.
+Run it on a quiet machine.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-ROOT = Path(__file__).resolve().parent.parent
-RECORD, DOCUMENT = ROOT / "results" / "speed.json", ROOT / "docs" / "speed.md"
-BEGIN, END = "<!-- speed: begin -->\n", "<!-- speed: end -->\n"
+if TYPE_CHECKING:
+    from pages import Record
+
 FIVE = ("cora", "citeseer", "pubmed", "computer", "coauthor_cs")
 GRAPHS = (*FIVE, "arxiv")
 ROUNDS = {"cora": 8, "citeseer": 8, "pubmed": 5, "computer": 5, "coauthor_cs": 5, "arxiv": 2}
@@ -38,8 +37,8 @@ def setting(name: str) -> tuple[Any, dict[str, Any]]:
     import numpy as np
 
     from ssge.datasets import load
-    from ssge.experiments.recipes import load_recipe
     from ssge.graph import Graph
+    from ssge.runs.recipes import load_recipe
 
     config = load_recipe(f"ssge/{name}").config
     if name != "arxiv":
@@ -54,11 +53,16 @@ def train_ours(graph: Any, config: dict[str, Any], epochs: int, observers: Any =
     """Train with the package's own trainer and return the seconds of each epoch but the first."""
     import torch
 
+    from ssge.ops.random import Key
+    from ssge.training.allocator import kept_memory
     from ssge.training.checkpoint import build
     from ssge.training.trainer import train
 
     method = build("ssge", config | {"epochs": epochs}, graph.info, 0, torch.float32)
-    seconds = [line["seconds"] for line in train(method, graph, observers=observers).history]
+    prepared = method.prepare(graph)
+    with kept_memory():  # as the command line does
+        history = train(method, prepared, Key(0), observers=observers).history
+    seconds = [line["seconds"] for line in history]
     return [after - before for before, after in pairwise(seconds)]
 
 
@@ -167,39 +171,30 @@ def measure(name: str) -> dict[str, Any]:
     return found
 
 
-def table(found: dict[str, Any]) -> str:
-    """Return the figures in Markdown."""
-    lines = [
-        "| graph | times faster than the reference | step / floor | memory / reference | peak memory, MiB |",
-        "| --- | ---: | ---: | ---: | ---: |",
-    ]
+def block(record: Record) -> str:
+    """Return the tables, with the machine named."""
+    from pages import table, where
+
+    found = record.figures
+    lines = []
     for name, line in found.items():
         faster = "-" if line["faster_than_reference"] is None else f"{line['faster_than_reference']:.1f}"
         memory = f"{line['memory_ratio']:.2f}" if "memory_ratio" in line else "-"
-        peak = line["memory_ours"]["peak_mb"]
-        lines.append(f"| {name} | {faster} | {line['above_floor']:.2f} | {memory} | {peak:,.0f} |")
+        lines.append((name, faster, f"{line['above_floor']:.2f}", memory, f"{line['memory_ours']['peak_mb']:,.0f}"))
+    headings = ("graph", "times faster than the reference", "step / floor", "memory / reference", "peak memory, MiB")
     ratios = [line["faster_than_reference"] for name, line in found.items() if name in FIVE]
-    if ratios:
-        lines.append(f"\nGeometric mean over {len(ratios)}: {statistics.geometric_mean(ratios):.1f} times faster.")
+    mean = statistics.geometric_mean(ratios or [1])
+    summary = f"Geometric mean over {len(ratios)}: {mean:.1f} times faster.\n" if ratios else ""
     kinds = list(next(iter(found.values()))["breakdown"])
-    lines += ["\n| share of the step, % | " + " | ".join(kinds) + " |", "| --- |" + " ---: |" * len(kinds)]
-    for name, line in found.items():
-        lines.append(f"| {name} | " + " | ".join(f"{100 * line['breakdown'][kind]:.0f}" for kind in kinds) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def renew(found: dict[str, Any], facts: dict[str, str]) -> None:
-    """Put the tables into the document, with the machine named."""
-    threads = next(iter(found.values()))["threads"]
-    machine = f"\n{facts['processor']}, {threads} threads of {facts['cores']}, torch {facts['torch']}.\n\n"
-    head, rest = DOCUMENT.read_text().split(BEGIN)
-    DOCUMENT.write_text(head + BEGIN + machine + table(found) + END + rest.split(END)[1])
+    shares = [(name, *(f"{100 * line['breakdown'][kind]:.0f}" for kind in kinds)) for name, line in found.items()]
+    parts = [f"{where(record)}.\n", table(headings, lines), summary, table(("share of the step, %", *kinds), shares)]
+    return "\n" + "\n".join(part for part in parts if part)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two small graphs only; writes no record")
-    parser.add_argument("--only", help="graphs, separated by commas; writes no record")
+    parser.add_argument("--only", nargs="+", choices=GRAPHS, help="these graphs; writes no record but --out")
+    parser.add_argument("--out", type=Path, help="write the record to this file and no page")
     parser.add_argument("--time", help=argparse.SUPPRESS)
     parser.add_argument("--memory", help=argparse.SUPPRESS)
     parser.add_argument("--variant", help=argparse.SUPPRESS)
@@ -210,18 +205,14 @@ def main() -> None:
     if options.memory:
         print(json.dumps(measure_memory(options.memory, options.variant)))
         return
-    names = options.only.split(",") if options.only else ("cora", "citeseer") if options.quick else GRAPHS
-    found = {}
+    names, found = options.only or GRAPHS, {}
     for name in names:
         found[name] = measure(name)
         print(name, json.dumps(found[name]), flush=True)
-    print(table(found))
-    if not options.only and not options.quick:
-        from ssge.records import machine
+    if options.out or not options.only:
+        from pages import write
 
-        facts = machine()
-        RECORD.write_text(json.dumps({"machine": facts, "graphs": found}, indent=1) + "\n")
-        renew(found, facts)
+        write("speed", found, [f"ssge/{name}" for name in names], options.out)
 
 
 if __name__ == "__main__":

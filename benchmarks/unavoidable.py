@@ -1,7 +1,7 @@
 """The floor under a step of SSGE: its products and eigendecompositions, each timed alone.
 
 Counted are the products of the cheapest order that we know (see `ssge.ops.moments.moments` and
-`ssge.ops.features.Features.convolved`), at the shapes of one view as drawn: dropped edges and masked columns are not
+`ssge.ops.features.Features.propagate`), at the shapes of one view as drawn: dropped edges and masked columns are not
 multiplied. Dense products write into the same memory again and again. Whatever else a step does - activations,
 centering, drawing the views, the optimizer - is not in the floor.
 """
@@ -15,8 +15,9 @@ from typing import NamedTuple
 import torch
 
 from ssge.methods.ssge import SSGEConfig
+from ssge.ops.random import Key
 from ssge.ops.sparse import SparseMatrix, spmm
-from ssge.training.memory import kept_memory
+from ssge.training.allocator import kept_memory
 from ssge.views import Compose, DropEdges, MaskFeatures, View
 
 BLOCK = 128
@@ -58,7 +59,7 @@ def sparse(name: str, matrix: SparseMatrix, width: int) -> Iterator[Work]:
 def works(clean: View, config: SSGEConfig) -> Iterator[Work]:
     """Yield all products of one step."""
     draw = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
-    view = draw(clean, torch.Generator().manual_seed(0))
+    view = draw(clean, Key(0))
     n, p = view.num_nodes, view.features.shape[1]
     kept = p if view.features.kept is None else int(view.features.kept.sum())
     first, last = config.widths[0], config.widths[-1]

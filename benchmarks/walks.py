@@ -1,34 +1,31 @@
 """Random walks of 20 steps from each of 200,000 nodes, ten directed edges a node: first and second order, with weights.
 
-Prints and writes to results/walks.json the processor's and the clock's seconds; the former does not depend on what else
-the machine does.
+Seconds of the processor and of the clock; the former do not depend on what else the machine does.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-RECORD = ROOT / "results" / "walks.json"
+import numpy as np
+import torch
+
+from pages import asked, write
+from ssge.datasets import load
+from ssge.ops.adjacency import Adjacency
+from ssge.ops.random import Key
+from ssge.ops.walks import Walker
+
 NODES, DEGREE, STEPS = 200_000, 10, 20
 KINDS = ((1.0, 1.0), (0.25, 4.0), (4.0, 0.25))
 
 
 def measure(nodes: int, p: float, q: float, weighted: bool) -> dict[str, float | bool]:
-    import numpy as np
-    import torch
-
-    from ssge.datasets import load
-    from ssge.ops.adjacency import Adjacency
-    from ssge.ops.walks import Walker
-
     graph = load("sbm", nodes=nodes, degree=DEGREE, features=2)
     weights = np.random.default_rng(0).uniform(0.5, 2, graph.num_edges) if weighted else None
     adjacency = Adjacency.of(graph.edges, nodes, weights)
-    generator = torch.Generator().manual_seed(0)
+    generator = Key(0).generator()
     began, busy = time.perf_counter(), time.process_time()
     walker = Walker(adjacency, p, q)
     built = time.process_time()
@@ -43,32 +40,14 @@ def measure(nodes: int, p: float, q: float, weighted: bool) -> dict[str, float |
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="20,000 nodes; writes nothing")
-    options = parser.parse_args()
-    nodes = NODES // 10 if options.quick else NODES
+if __name__ == "__main__":
+    only = asked(__doc__, ("20000", "200000"))
+    nodes = int(only[0]) if only else NODES
     measure(1000, 0.5, 2.0, True)  # what is loaded late comes first
     lines = []
     for weighted in (False, True):
         for p, q in KINDS:
             lines.append(measure(nodes, p, q, weighted))
             print(json.dumps(lines[-1]), flush=True)
-    if not options.quick:
-        import torch
-
-        from ssge.records import machine
-
-        record = {
-            "machine": machine(),
-            "threads": torch.get_num_threads(),
-            "nodes": nodes,
-            "degree": DEGREE,
-            "steps": STEPS,
-            "walks": lines,
-        }
-        RECORD.write_text(json.dumps(record, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+    if not only:
+        write("walks", {"nodes": nodes, "degree": DEGREE, "steps": STEPS, "walks": lines})

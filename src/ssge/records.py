@@ -119,32 +119,44 @@ class RunRecord(BaseModel):
             raise InputError(f"{path} is not a run record of this version: {str(error).splitlines()[0]}.") from None
 
 
-@cache
 def code_digest(method: str) -> str:
     """Return a digest of the code that decides the figures of a method: training, evaluation and all they import.
 
-    Docstrings, comments, formatting and messages of errors do not count. Other methods do not count either.
+    Other methods do not count.
+    """
+    return digest_of("training.trainer", "evaluation", f"methods.{method}")
+
+
+@cache
+def digest_of(*modules: str) -> str:
+    """Return a digest of some modules of the package and of all modules that they import; unknown names are ignored.
+
+    Docstrings, comments, formatting and messages of errors do not count.
     """
     root = Path(__file__).parent
-    waiting = [root / "training" / "trainer.py", root / "evaluation" / "__init__.py"]
-    waiting += [path for path in [root / "methods" / f"{method}.py"] if path.exists()]
+    waiting = list(modules)
     seen: dict[Path, str] = {}
     while waiting:
-        path = waiting.pop()
-        if path in seen:
-            continue
-        tree = _Meaning().visit(ast.parse(path.read_text("utf-8")))
-        seen[path] = ast.dump(tree)
-        names = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
-        for parts in (name.split(".") for name in names if name.startswith("ssge.")):
-            module = root.joinpath(*parts[1:])
-            waiting += [p for p in (module.with_suffix(".py"), module / "__init__.py") if p.exists()]
+        module = root.joinpath(*waiting.pop().split("."))
+        for path in (module.with_name(f"{module.name}.py"), module / "__init__.py"):
+            if path in seen or not path.exists():
+                continue
+            tree = meaning(path.read_text("utf-8"))
+            seen[path] = ast.dump(tree)
+            imported = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+            waiting += [name.removeprefix("ssge.") for name in imported if name.startswith("ssge.")]
     text = "\n".join(f"{path.relative_to(root)} {seen[path]}" for path in sorted(seen))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def meaning(source: str) -> ast.Module:
+    """Return the syntax tree of a module without what cannot change a figure: docstrings and raised errors."""
+    tree: ast.Module = _Meaning().visit(ast.parse(source))
+    return tree
+
+
 class _Meaning(ast.NodeTransformer):
-    """Leave out what cannot change a figure: docstrings and raised errors."""
+    """Replace docstrings and raised errors."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         return ast.Pass() if isinstance(node.value, ast.Constant) else node
@@ -157,13 +169,16 @@ def commit() -> str:
     """Return the commit of the source tree; empty for an installed package."""
     git = Path(__file__).parents[2] / ".git"
     try:
+        if git.is_file():  # of a worktree: it names the folder
+            git = Path(git.read_text().removeprefix("gitdir: ").strip())
         head = (git / "HEAD").read_text().strip()
         if not head.startswith("ref: "):
             return head
         ref = head.removeprefix("ref: ")
-        if (git / ref).is_file():
-            return (git / ref).read_text().strip()
-        packed = (git / "packed-refs").read_text().splitlines()
+        shared = git / (git / "commondir").read_text().strip() if (git / "commondir").exists() else git
+        if (shared / ref).is_file():
+            return (shared / ref).read_text().strip()
+        packed = (shared / "packed-refs").read_text().splitlines()
         return next((line.split()[0] for line in packed if line.endswith(f" {ref}")), "")
     except OSError:
         return ""
