@@ -21,11 +21,11 @@ import pytest
 
 from ssge.cli import main
 from ssge.datasets import load
+from ssge.errors import InterruptedRun
 from ssge.methods import METHODS
-from ssge.ops.random import Key
+from ssge.runs.fit import fit
 from ssge.runs.folder import RunFolder
-from ssge.training.checkpoint import Checkpoint, describe_run
-from ssge.training.trainer import train
+from ssge.runs.plan import plan
 
 SMALL = ["--epochs", "6", "--widths", "16", "8"]
 
@@ -77,6 +77,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_leaves_its_files(run: Path) -> None:
     assert sorted(p.name for p in run.iterdir()) == [
         "README.md",
+        "SHA256SUMS",
         "config.toml",
         "embedding.parquet",
         "history.jsonl",
@@ -248,30 +249,31 @@ def test_killed_and_resumed_run_is_byte_identical(tmp_path: Path, uninterrupted:
     epoch = int.from_bytes(os.urandom(2), "big") % 150 + 1  # drawn here: all workers must collect the same tests
     out = tmp_path / "run"
     process = _start(out, "--checkpoint-every", "7")
-    _wait_for_epochs(process, out / "history.jsonl", epoch)
+    _wait_for_epochs(process, out / ".run" / "history.jsonl", epoch)
     process.kill()
     process.wait()
     assert not (out / "record.json").exists()
-    assert "not finished" in failing("evaluate", out) or not (out / "checkpoint.safetensors").exists()
+    assert "not finished" in failing("evaluate", out)
     assert "holds another run" in failing("fit", "digits", "--out", out, "--epochs", "400")
     resumed = _start(out, "--checkpoint-every", "7", "--resume")
     assert resumed.wait(120) == 0
     assert (out / "embedding.parquet").read_bytes() == uninterrupted, f"killed after epoch {epoch}"
     epochs = [json.loads(line)["epoch"] for line in (out / "history.jsonl").read_text().splitlines()]
     assert epochs == list(range(1, 401))
-    assert not (out / "checkpoint.safetensors").exists()
+    assert not (out / ".run").exists()
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path, uninterrupted: bytes) -> None:
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_saves_and_says_how_to_go_on(tmp_path: Path, uninterrupted: bytes, name: str) -> None:
     out = tmp_path / "run"
     process = _start(out, "--checkpoint-every", "0")
-    _wait_for_epochs(process, out / "history.jsonl", 3)
-    process.send_signal(signal.SIGINT)
+    _wait_for_epochs(process, out / ".run" / "history.jsonl", 3)
+    process.send_signal(getattr(signal, name))
     _, error = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "continue with --resume" in error
     assert "Traceback" not in error
-    assert (out / "checkpoint.safetensors").exists()
+    assert (out / ".run" / "checkpoint.safetensors").exists()
     resumed = _start(out, "--resume", "--quiet")
     assert resumed.wait(120) == 0
     assert (out / "embedding.parquet").read_bytes() == uninterrupted
@@ -284,20 +286,18 @@ def test_diverging_run_names_epoch_and_terms(tmp_path: Path) -> None:
 
 
 def test_resume_refuses_another_graph_or_precision(tmp_path: Path) -> None:
-    words = ["--out", tmp_path / "r", "--epochs", "3", "--widths", "8", "4"]
-    checkpoint = tmp_path / "r" / "checkpoint.safetensors"
-    assert ssge("fit", "sbm:nodes=200,features=8", *words, "--checkpoint-every", "1", "--quiet").returncode == 0
-    folder = RunFolder(tmp_path / "r")
-    method, graph = folder.read_model(), load("sbm:nodes=200,features=8").without_labels()
-    saved = Checkpoint(checkpoint, describe_run(method, graph, 0), every=1)
-    train(method, method.prepare(graph), Key(0), checkpoint=saved)
-    folder.record.unlink()
-    other = failing("fit", "sbm:nodes=200,features=8,seed=9", *words, "--resume")
+    graph, folder = load("sbm:nodes=200,features=8"), RunFolder(tmp_path / "r")
+    words = ["--out", folder.path, "--epochs", "3", "--widths", "8", "4", "--resume"]
+    planned = plan(graph.info, settings={"epochs": 3, "widths": (8, 4)})
+    with pytest.raises(InterruptedRun):
+        fit(graph, planned, folder, observers=[lambda line: line["epoch"] == 2])
+    other = failing("fit", "sbm:nodes=200,features=8,seed=9", *words)
     assert "another run: its info" in other or "another run: its graph" in other or "num_edges" in other
-    precise = failing("fit", "sbm:nodes=200,features=8", *words, "--resume", "--dtype", "float64")
+    precise = failing("fit", "sbm:nodes=200,features=8", *words, "--dtype", "float64")
     assert "its dtype is torch.float32, this run's is torch.float64" in precise
-    setting = failing("fit", "sbm:nodes=200,features=8", *words, "--resume", "--edge-drop", "0.9")
+    setting = failing("fit", "sbm:nodes=200,features=8", *words, "--edge-drop", "0.9")
     assert f"its edge_drop is {METHODS['ssge'].Config().edge_drop}, this run's is 0.9" in setting
+    assert ssge("fit", "sbm:nodes=200,features=8", *words, "--quiet").returncode == 0
 
 
 @pytest.mark.parametrize("checkpoint_every", ["1", "0"])
@@ -316,4 +316,4 @@ def test_full_disk_leaves_nothing_half_written(checkpoint_every: str, tmp_path: 
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("ssge: ")
     assert len(done.stderr.strip().splitlines()) == 1
-    assert {p.name for p in out.iterdir()} <= {"config.toml", "history.jsonl"}
+    assert not out.exists()

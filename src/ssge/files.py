@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 from collections.abc import Iterator
@@ -19,8 +20,9 @@ def atomic(path: Path) -> Iterator[Path]:
     ...     temporary.write_text("{}")
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    _clean(path)
     # The suffix stays last because some writers choose their format by it.
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-{os.getpid()}-", suffix=path.suffix, dir=path.parent)
     os.close(handle)
     temporary = Path(name)
     try:
@@ -31,6 +33,24 @@ def atomic(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _clean(path: Path) -> None:
+    """Remove temporary files for this path that a process left behind when it was killed."""
+    for left in path.parent.glob(f".{glob.escape(path.stem)}-*-*{glob.escape(path.suffix)}"):
+        process = left.name.removeprefix(f".{path.stem}-").partition("-")[0]
+        if process.isdecimal() and not _alive(int(process)):
+            left.unlink(missing_ok=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is somebody else's
+        return True
+    return True
 
 
 def _umask() -> int:

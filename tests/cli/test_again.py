@@ -16,14 +16,22 @@ from commands import code_of as run
 
 from graphs import random_graph
 from ssge.cli.options import Reading
-from ssge.errors import InputError
+from ssge.datasets import load
+from ssge.errors import InputError, InterruptedRun
 from ssge.estimator import SSGE
 from ssge.io.embeddings import read_embedding
 from ssge.methods import METHODS
 from ssge.runs import fit as running
 from ssge.runs.folder import RunFolder
+from ssge.runs.plan import plan
 
 N = 40
+
+
+def stopped(folder: RunFolder) -> None:
+    """Train one of two epochs of a run."""
+    graph = load("karate")
+    running.fit(graph, plan(graph.info, settings={"epochs": 2}), folder, observers=[lambda line: True])
 
 
 class Done(NamedTuple):
@@ -147,10 +155,12 @@ def test_resume_is_offered_only_where_it_would_help(here: Path, ssge: Command) -
     complete = ssge(*words)
     one_line(complete, "run holds another run (record.json)")
     assert "--resume" not in complete.err
-    RunFolder(here / "run").record.unlink()
-    one_line(ssge(*words), "or --resume it,")
-    for command in (("evaluate", "run"), ("neighbors", "run", "1"), ("outliers", "run")):
-        one_line(ssge(*command), "The run in run is not finished; continue with ssge fit ... --resume.")
+    with pytest.raises(InterruptedRun):
+        stopped(RunFolder(here / "half"))
+    one_line(ssge("fit", "karate", "--out", "half", "--quiet"), "half holds another run (config.toml)")
+    one_line(ssge("fit", "karate", "--out", "half", "--quiet"), "or --resume it,")
+    for command in (("evaluate", "half"), ("neighbors", "half", "1"), ("outliers", "half")):
+        one_line(ssge(*command), "The run in half is not finished; continue with ssge fit ... --resume.")
 
 
 def test_a_saved_estimator_is_a_run(here: Path, ssge: Command) -> None:
@@ -165,9 +175,10 @@ def test_a_saved_estimator_is_a_run(here: Path, ssge: Command) -> None:
     assert SSGE.load("model").embedding_.shape[0] == 34
 
 
-def test_the_card_of_an_earlier_run_does_not_stay(here: Path, ssge: Command) -> None:
+def test_a_failed_replacement_leaves_the_old_run_whole(here: Path, ssge: Command) -> None:
+    before = {file.name: file.read_bytes() for file in (here / "run").iterdir()}
     one_line(ssge("fit", "karate", "--out", "run", "--force", "--lr", "1e30", "--quiet"), "not finite")
-    assert not RunFolder(here / "run").card.exists()
+    assert {file.name: file.read_bytes() for file in (here / "run").iterdir()} == before
 
 
 @pytest.mark.parametrize(("out", "there"), [("z.npy", "z.ids.parquet"), ("z.npy", "z.npy"), ("z.vec", "z.vec")])
@@ -182,18 +193,6 @@ def test_embed_replaces_nothing_unasked(here: Path, ssge: Command, out: str, the
 
 def test_an_ending_is_refused_before_any_work(here: Path, ssge: Command) -> None:
     one_line(ssge("embed", "nowhere", "nothing.csv", "--out", "z.xlsx"), "Unknown ending of an embedding file '.xlsx'")
-
-
-def test_a_damaged_history_is_named_by_its_line(here: Path) -> None:
-    folder = RunFolder(here / "run")
-    for damage in ('{"epoch": 1}\n{"epo', '{"epoch": 1}\n[2]\n'):
-        folder.history.write_text(damage)
-        for read in (folder.read_history, lambda: SSGE.load(here / "run")):
-            with pytest.raises(InputError, match=r"history\.jsonl, line 2: an epoch as JSON expected"):
-                read()
-    folder.history.unlink()
-    with pytest.raises(InputError, match="No such file"):
-        folder.read_history()
 
 
 def test_columns_are_handed_on_as_they_were_typed(here: Path, ssge: Command) -> None:

@@ -103,8 +103,8 @@ def test_the_folder_of_a_run_holds_all_that_is_needed(trained: Path) -> None:
     run = RunFolder(trained / "run")
     names = {path.name for path in run.path.iterdir()}
     assert names == {
-        "README.md", "config.toml", "embedding.parquet", "features.json", "history.jsonl", "model.safetensors",
-        "record.json",
+        "README.md", "SHA256SUMS", "config.toml", "embedding.parquet", "features.json", "history.jsonl",
+        "model.safetensors", "record.json",
     }  # fmt: skip
     schema = run.read_schema()
     assert schema is not None and schema.names == ("age", "plan=free", "plan=paid")

@@ -18,7 +18,7 @@ from ssge.experiments.compare import compare, score
 from ssge.experiments.protocols import PROTOCOLS
 from ssge.graph import Graph
 from ssge.methods import METHODS
-from ssge.runs.folder import RunFolder
+from ssge.runs.folder import CONFIG, RunFolder
 from ssge.runs.plan import plan
 from ssge.runs.recipes import Recipe, load_recipe
 from ssge.training import allocator
@@ -49,7 +49,7 @@ def same(model: GraphEmbedder, run: Path, tmp_path: Path) -> None:
     model.save(tmp_path / "saved")
     mine, theirs = RunFolder(tmp_path / "saved"), RunFolder(run)
     assert mine.embedding.read_bytes() == theirs.embedding.read_bytes()
-    assert mine.config.read_bytes() == theirs.config.read_bytes()
+    assert (mine.path / CONFIG).read_bytes() == (theirs.path / CONFIG).read_bytes()
     ours, other = mine.read_model().state_dict(), theirs.read_model().state_dict()
     assert all(np.array_equal(ours[name], other[name]) for name in other) and ours.keys() == other.keys()
 

@@ -189,8 +189,6 @@ class WorkFolder:
 
     def begin(self, settings: dict[str, Any]) -> None:
         """Write the settings, unless a checkpoint is there, which holds those of the run that began."""
-        for left in self.path.glob(".checkpoint-*"):  # of a process that died
-            left.unlink()
         if not self.checkpoint.exists():
             with atomic(self.config) as temporary:
                 temporary.write_text(write_toml(settings), "utf-8")
