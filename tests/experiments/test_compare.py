@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from graphs import random_graph
 from ssge.experiments import compare as module
 from ssge.experiments.compare import Summary, compare
 from ssge.experiments.protocols import PROTOCOLS
-from ssge.experiments.references import CLUSTERINGS, UNTRAINED, spectral_clustering
+from ssge.experiments.references import (
+    CLUSTERINGS,
+    UNTRAINED,
+    mean_of_hops,
+    propagated_features,
+    spectral_clustering,
+)
 from ssge.experiments.tables import HEADINGS, cells
 from ssge.runs.recipes import Recipe
 
@@ -60,3 +68,14 @@ def test_spectral_clustering_uses_edges_alone_and_one_column_a_class() -> None:
     other = random_graph(n=120, p=3, m=400)
     np.testing.assert_array_equal(other.edges, GRAPH.edges)
     assert np.array_equal(spectral_clustering(other), found)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_mean_of_hops_is_the_mean_of_all_powers(sparse: bool) -> None:
+    features = np.where(np.random.default_rng(0).random((120, 30)) < 0.02, 1.0, 0.0)
+    graph = replace(GRAPH, features=sp.csr_array(features) if sparse else features)
+    for hops in (0, 1, 8):
+        expected = np.mean([propagated_features(graph, k) for k in range(hops + 1)], axis=0)
+        found = mean_of_hops(graph, hops)
+        assert type(found) is np.ndarray
+        np.testing.assert_allclose(found, expected, atol=1e-12)

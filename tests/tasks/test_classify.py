@@ -31,6 +31,13 @@ def test_planted_classes_are_predicted() -> None:
     assert found.accuracy.mean > found.majority + 0.3 and found.macro_f1.mean > 0.8
 
 
+def test_the_strongest_penalty_of_equals_is_chosen() -> None:
+    z, y = planted(spread=0.01)
+    found = classify(z, np.arange(100), y[:100])
+    assert found.accuracy.mean == 1
+    assert PENALTIES.index(found.C) == 1  # the strongest predicts the largest class; all others are correct everywhere
+
+
 def test_noise_scores_no_better_than_the_majority() -> None:
     rng = np.random.default_rng(2)
     y = rng.permutation(np.repeat([0, 1], [140, 60]))

@@ -1,8 +1,7 @@
-"""What an embedding is worth, judged from arrays alone: linear probe, clustering, and label-free geometry."""
+"""Scores of an embedding, computed from arrays alone: linear probe, clustering, and label-free geometry."""
 
 from ssge.evaluation.clustering import ClusterScore, KMeansClusters, cluster, kmeans, kmeans_labels
 from ssge.evaluation.geometry import (
-    alignment,
     effective_rank,
     geometry,
     spectrum,
@@ -19,7 +18,6 @@ __all__ = [
     "LbfgsProbe",
     "Probe",
     "ProbeScore",
-    "alignment",
     "cluster",
     "effective_rank",
     "geometry",

@@ -12,6 +12,9 @@ from ssge.graph import Split
 
 Matrix: TypeAlias = NDArray[np.floating[Any]]
 
+SPARSE = 0.05
+"""Share of nonzero entries below which products of a sparse matrix take less time than those of a dense one."""
+
 
 def checked_embedding(embedding: ArrayLike, name: str = "embedding") -> Matrix:
     """Return the n x d matrix as float32 or float64 (its own precision, where it has one of these)."""

@@ -1,14 +1,15 @@
-"""Geometry: what can be said of an embedding without labels. NumPy and SciPy only, in float64."""
+"""Geometry: label-free numbers of an embedding, in float64."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ssge.errors import InputError
-from ssge.evaluation._arrays import Matrix, checked_embedding, deviations, unit_rows
+from ssge.evaluation._arrays import SPARSE, Matrix, checked_embedding, deviations, unit_rows
 
 _BLOCK = 1024  # rows whose distances to all others are in memory at once
 
@@ -17,14 +18,26 @@ def spectrum(embedding: ArrayLike) -> NDArray[np.float64]:
     """Eigenvalues, in descending order, of the d x d correlation matrix R of the columns.
 
     They sum to the number of columns that vary: a constant column has zeros in R, on the diagonal too.
-    Constant means a deviation within the rounding of the embedding's own precision. Cost O(n d^2 + d^3).
+    Constant means a deviation within the rounding of the embedding's own precision. With m = min(n, d), the cost is
+    O(n d m + m^3): the n x n Gram matrix of the standardized columns has the same eigenvalues other than zero.
     """
     array = checked_embedding(embedding)
-    deviation = deviations(array)
-    columns = np.asarray(array, dtype=np.float64) - array.mean(axis=0, dtype=np.float64)
-    columns /= np.where(deviation > 0, deviation, np.inf)
-    eigenvalues = np.linalg.eigvalsh(columns.T @ columns / array.shape[0])
-    return np.maximum(eigenvalues[::-1], 0)
+    return _spectrum(array, deviations(array))
+
+
+def _spectrum(array: Matrix, deviation: NDArray[np.float64]) -> NDArray[np.float64]:
+    n, d = array.shape
+    mean, scale = array.mean(axis=0, dtype=np.float64), np.where(deviation > 0, deviation, np.inf)
+    if n >= d and np.count_nonzero(array) < SPARSE * array.size:  # as in counts of words
+        columns = sp.csr_array(array.astype(np.float64))
+        gram = ((columns.T @ columns).toarray() / n - np.outer(mean, mean)) / np.outer(scale, scale)
+    else:
+        columns = np.subtract(array, mean, dtype=np.float64)
+        columns /= scale
+        gram = (columns.T @ columns if n >= d else columns @ columns.T) / n
+    eigenvalues = np.zeros(d)
+    eigenvalues[: min(n, d)] = np.linalg.eigvalsh(gram)[::-1]
+    return np.maximum(eigenvalues, 0)
 
 
 def effective_rank(embedding: ArrayLike) -> float:
@@ -50,17 +63,6 @@ def wasserstein_to_gaussian(embedding: ArrayLike) -> float:
     return max(0.0, 2 * eigenvalues.size - 2 * float(np.sqrt(eigenvalues).sum()))
 
 
-def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
-    """Mean over rows of |x - y|^2, where x and y are a node's rows of z1 and z2 divided by their norms.
-
-    0 where the two agree in direction, 2 where they are orthogonal, 4 where they are opposite.
-    """
-    x, y = _unit_rows(z1, "z1"), _unit_rows(z2, "z2")
-    if x.shape != y.shape:
-        raise InputError(f"z1 and z2 must have the same shape; received {x.shape} and {y.shape}.")
-    return float(np.square(x - y).sum(axis=1).mean())
-
-
 def uniformity(z: ArrayLike, t: float = 2.0, max_rows: int = 4096, seed: int = 0) -> float:
     """Logarithm of the mean over pairs of distinct rows of exp(-t |x - y|^2), rows divided by their norms.
 
@@ -84,9 +86,10 @@ def uniformity(z: ArrayLike, t: float = 2.0, max_rows: int = 4096, seed: int = 0
         raise InputError(f"t must be positive; received {t}.")
     if max_rows < 2:
         raise InputError(f"max_rows must be at least 2; received {max_rows}.")
-    rows = _unit_rows(z, "z")
+    rows = checked_embedding(z, "z")
     if rows.shape[0] > max_rows:
         rows = rows[np.random.default_rng(seed).choice(rows.shape[0], max_rows, replace=False)]
+    rows = unit_rows(rows.astype(np.float64))
     n = rows.shape[0]
     if n < 2:
         raise InputError("z must have at least 2 rows; received 1.")
@@ -112,13 +115,13 @@ def geometry(embedding: ArrayLike) -> dict[str, float]:
         standard deviations) and ``collapsed_columns`` (how many are constant).
     """
     array = checked_embedding(embedding)
-    eigenvalues = spectrum(array)
     deviation = deviations(array)
+    eigenvalues = _spectrum(array, deviation)
     return {
         "effective_rank": effective_rank(eigenvalues),
         "uniformity": uniformity(array),
         "wasserstein": wasserstein_to_gaussian(eigenvalues),
-        "mean_norm": float(np.linalg.norm(array.astype(np.float64), axis=1).mean()),
+        "mean_norm": float(np.sqrt(np.einsum("ij,ij->i", array, array, dtype=np.float64)).mean()),
         "mean_deviation": float(deviation.mean()),
         "deviation_spread": float(deviation.std()),
         "collapsed_columns": float((deviation == 0).sum()),
@@ -133,7 +136,3 @@ def _eigenvalues(embedding: ArrayLike) -> NDArray[np.float64]:
     if eigenvalues.min() < 0:
         raise InputError(f"eigenvalues must not be negative; received {eigenvalues.min()}.")
     return eigenvalues
-
-
-def _unit_rows(z: ArrayLike, name: str) -> Matrix:
-    return unit_rows(checked_embedding(z, name).astype(np.float64))

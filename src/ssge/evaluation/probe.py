@@ -17,7 +17,10 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, m
 
 from ssge.errors import InputError
 from ssge.evaluation._arrays import Matrix, checked_embedding, checked_labels, checked_split, deviations
+from ssge.evaluation._lbfgs import minimize
 from ssge.graph import Split
+
+_BLOCK = 4096  # test rows in memory at once
 
 Candidates: TypeAlias = "Iterator[tuple[float, NDArray[Any]]]"
 
@@ -174,12 +177,6 @@ def _scores(
         raise InputError(f"labels must have at least 2 classes in split.train; received {classes.tolist()}.")
     inputs = rows(split.train)
     if isinstance(probe, LbfgsProbe):
-        if inputs.shape[1] - 1 > inputs.shape[0]:  # wide, as raw features are
-            # The penalty knows no directions, so the solution lies in the span of the training rows: coordinates in it
-            # give the same classifier.
-            basis, plain = np.linalg.qr(inputs[:, :-1].T)[0], rows
-            rows = lambda index: _with_ones(plain(index)[:, :-1] @ basis)  # noqa: E731
-            inputs = rows(split.train)
         path, setting = lbfgs_path(inputs, targets, probe), "C"
     else:
         start = initial_weights(classes.size, inputs, seeds)
@@ -187,7 +184,9 @@ def _scores(
     valid_accuracy, chosen, weights = _best_on_path(
         path, rows(split.valid), classes, labels[split.valid], getattr(probe, "patience", None)
     )
-    accuracy = _accuracy(weights, rows(split.test), classes, labels[split.test])
+    blocks = np.array_split(split.test, math.ceil(split.test.size / _BLOCK))
+    right = [part.size * _accuracy(weights, rows(part), classes, labels[part]) for part in blocks]
+    accuracy = np.sum(right, axis=0) / split.test.size
     found = [
         ProbeScore(float(test), float(valid), {setting: choice})
         for test, valid, choice in zip(accuracy, valid_accuracy, chosen, strict=True)
@@ -202,37 +201,50 @@ def _with_ones(part: Matrix) -> Matrix:
 def lbfgs_path(inputs: Matrix, targets: NDArray[np.int64], probe: LbfgsProbe) -> Candidates:
     """Yield (C, weights 1 x k x (d+1)) for rising C; the last column is the bias.
 
-    With fewer training nodes than columns the solution lies in the span of the nodes, so it is sought there.
-    """
-    from scipy.optimize import minimize
+    The solution lies in the span of the training nodes, so it is sought in the coordinates Z = X V of their right
+    singular vectors V, at most min(n, d) of them; W = W_z V'. There Z'Z is diagonal, hence
 
-    span = None
-    if inputs.shape[0] < inputs.shape[1] - 1:
-        span = np.linalg.qr(inputs[:, :-1].T)[0]
-        inputs = np.hstack([inputs[:, :-1] @ span, inputs[:, -1:]])
-    n, width = inputs.shape
+        q diag(Z'Z / n) + 1 / (C n),    q the mean of p (1 - p) over nodes and classes,
+
+    is near the Hessian, and L-BFGS starts from its inverse.
+    """
+    basis = _singular_vectors(inputs[:, :-1])
+    coordinates = _with_ones(inputs[:, :-1] @ basis)
+    transposed = np.ascontiguousarray(coordinates.T)
+    n, width = coordinates.shape
     k = int(targets.max()) + 1
-    transposed = np.ascontiguousarray(inputs.T)
-    weights = np.zeros(k * width)
+    squares = np.square(coordinates).mean(axis=0)
+    weights: Matrix = np.zeros((1, k, width))
+    spread = (k - 1) / k**2  # at equal probabilities
     for C in sorted(probe.grid):
         penalty = np.full(width, 1 / (C * n))
         penalty[-1] = 0
 
-        def objective(flat: NDArray[Any], penalty: NDArray[Any] = penalty) -> tuple[float, NDArray[Any]]:
-            W = flat.reshape(1, k, width)
-            loss, gradient = _cross_entropy(W, inputs, transposed, targets)
+        def objective(W: Matrix, penalty: Matrix = penalty) -> tuple[float, Matrix]:
+            loss, gradient = _cross_entropy(W, coordinates, transposed, targets)
             shrinkage = penalty * W
-            return float(loss[0] + (shrinkage * W).sum() / 2), (gradient + shrinkage).ravel()
+            return float(loss[0] + np.vdot(shrinkage, W) / 2), gradient + shrinkage
 
-        options = {
-            "maxiter": probe.max_iter,
-            "maxfun": 2 * probe.max_iter,
-            "gtol": probe.tolerance,
-            "ftol": 0.0,
-        }
-        weights = minimize(objective, weights, jac=True, method="L-BFGS-B", options=options).x
-        found = weights.reshape(1, k, width)
-        yield C, found if span is None else np.concatenate([found[..., :-1] @ span.T, found[..., -1:]], axis=-1)
+        weights = minimize(objective, weights, spread * squares + penalty, probe.tolerance, probe.max_iter)
+        spread = _spread(weights[0] @ transposed)
+        yield C, np.concatenate([weights[..., :-1] @ basis.T, weights[..., -1:]], axis=-1)
+
+
+def _singular_vectors(inputs: Matrix) -> Matrix:
+    """Return the right singular vectors (d x r) of an n x d matrix of rank r, by the smaller of its Gram matrices."""
+    n, d = inputs.shape
+    wide = d > n
+    eigenvalues, vectors = np.linalg.eigh(inputs @ inputs.T if wide else inputs.T @ inputs)
+    kept = eigenvalues > max(n, d) * np.finfo(np.float64).eps * eigenvalues[-1]
+    vectors = vectors[:, kept]
+    return inputs.T @ (vectors / np.sqrt(eigenvalues[kept])) if wide else vectors
+
+
+def _spread(scores: Matrix) -> float:
+    """Mean of p (1 - p) over nodes and classes, with p the softmax of k x n scores; at least 1e-6."""
+    p = np.exp(scores - scores.max(axis=0))
+    p /= p.sum(axis=0)
+    return max(float((p * (1 - p)).mean()), 1e-6)
 
 
 def initial_weights(k: int, inputs: Matrix, seeds: Sequence[int]) -> Matrix:

@@ -1,4 +1,8 @@
-"""Nearest neighbors by cosine or Euclidean distance, exact, in chunks."""
+"""Nearest neighbors by cosine or Euclidean distance: exact, in chunks of bounded memory.
+
+Ties go to the lower position, so results are reproducible. scikit-learn's ``NearestNeighbors`` promises no order of
+ties, and which of several equal rows it leaves out cannot be mended afterwards; hence this file.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What embeddings are for: search, clusters, classes of the other nodes, outliers; arrays in, arrays out."""
+"""Uses of embeddings: search, clusters, classification, outliers, drift; arrays in, arrays out."""

@@ -1,4 +1,4 @@
-"""Classes of the nodes that have none, from those that have one."""
+"""Predict the classes of unlabeled nodes from those of labeled ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
 
 class Classification(NamedTuple):
-    """What cross-validation says of the classifier, and what the classifier says of the other nodes.
+    """Scores of the classifier by cross-validation, and its predictions for the other nodes.
 
     ``accuracy`` and ``macro_f1`` are mean and deviation over the folds; ``majority`` is the accuracy of always
     naming the most frequent class. ``rows`` are the nodes without a label, ``predicted`` their classes and
@@ -45,7 +45,7 @@ def classify(
 
     Columns are standardized by the training nodes. C is chosen by stratified cross-validation on accuracy, the
     strongest penalty of equals. The scores come from nested cross-validation: in each fold C is chosen anew from the
-    training part, and the held-out nodes are looked at once.
+    training part, and the held-out nodes are scored once.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ def classify(
 
     Notes
     -----
-    Embeddings are learned without labels, so although the held-out nodes took part in learning them, nothing of
-    their classes did: the scores are honest for nodes of this graph (the transductive setting). They say nothing of
-    nodes that join later, and would be too good for embeddings that were tuned on these very labels.
+    Embeddings are learned without labels. The held-out nodes took part in training, but their classes did not: the
+    scores are honest for nodes of this graph (the transductive setting). They say nothing about nodes that join later,
+    and are too high for embeddings that were tuned on these labels.
     """
     X = checked_embedding(vectors)
     y = _checked(labeled, np.asarray(labels), X.shape[0])
@@ -85,9 +85,8 @@ def classify(
         log.info("%d folds instead of %d: a class has only %d labeled nodes.", used, folds, count.min())
     known = X[labeled]
     accuracies, f1 = _held_out(known, index, used, seed)
-    C = _chosen(known, index, used, seed)
+    model, C = _fitted(known, index, used, seed)
     rows = np.setdiff1d(np.arange(X.shape[0]), labeled)
-    model = _model(C).fit(known, index)
     probability = model.predict_proba(X[rows]) if rows.size else np.empty((0, classes.size))
     return Classification(
         mean_std(accuracies), mean_std(f1), float(count.max() / count.sum()), used, C,
@@ -110,38 +109,39 @@ def _folds(count: NDArray[np.int64], folds: int) -> int:
     return int(np.clip(count.min(), 2, folds))
 
 
-def _model(C: float) -> Any:
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    return make_pipeline(StandardScaler(), LogisticRegression(C=C, max_iter=1000))
-
-
-def _divided(y: NDArray[np.int64], folds: int, seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    from sklearn.model_selection import StratifiedKFold
-
-    with warnings.catch_warnings():  # single members were named already
-        warnings.filterwarnings("ignore", message="The least populated class")
-        return list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(y, y))
-
-
 def _held_out(X: Matrix, y: NDArray[np.int64], folds: int, seed: int) -> tuple[list[float], list[float]]:
+    """Return accuracy and macro F1 per fold; `cross_validate` cannot, since inner folds follow the training part."""
     from sklearn.metrics import accuracy_score, f1_score
 
     accuracies, f1 = [], []
     for train, test in _divided(y, folds, seed):
         inner = _folds(np.unique(y[train], return_counts=True)[1], 3)
-        found = _model(_chosen(X[train], y[train], inner, seed)).fit(X[train], y[train]).predict(X[test])
+        found = _fitted(X[train], y[train], inner, seed)[0].predict(X[test])
         accuracies.append(float(accuracy_score(y[test], found)))
         f1.append(float(f1_score(y[test], found, average="macro")))
     return accuracies, f1
 
 
-def _chosen(X: Matrix, y: NDArray[np.int64], folds: int, seed: int) -> float:
-    """Return the C of best accuracy over the folds; 1 where there are too few nodes to compare."""
+def _fitted(X: Matrix, y: NDArray[np.int64], folds: int, seed: int) -> tuple[Any, float]:
+    """Return the classifier with the C of best accuracy over the folds, and that C; 1 with too few nodes to compare.
+
+    `GridSearchCV` takes the first of equals, so the strongest penalty: C rises along the grid.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     if np.sort(np.unique(y, return_counts=True)[1])[-2] < 2:
-        return 1.0
-    divided = _divided(y, folds, seed)
-    scores = [np.mean([_model(C).fit(X[a], y[a]).score(X[b], y[b]) for a, b in divided]) for C in PENALTIES]
-    return PENALTIES[int(np.argmax(scores))]
+        return model.fit(X, y), 1.0
+    search = GridSearchCV(model, {"logisticregression__C": PENALTIES}, cv=_divided(y, folds, seed)).fit(X, y)
+    return search.best_estimator_, float(search.best_params_["logisticregression__C"])
+
+
+def _divided(y: NDArray[np.int64], folds: int, seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    from sklearn.model_selection import StratifiedKFold
+
+    with warnings.catch_warnings():  # the log has named single members
+        warnings.filterwarnings("ignore", message="The least populated class")
+        return list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(y, y))

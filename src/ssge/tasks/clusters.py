@@ -14,8 +14,8 @@ class Clusters(NamedTuple):
     """Clusters in order of size, the largest first.
 
     ``cluster`` and ``distance`` have one entry per row: its cluster, and how far the row, scaled to unit norm, lies
-    from the mean of its cluster. ``size`` has one a cluster. ``central`` holds, for each cluster, the positions of
-    the rows nearest to its mean, nearest first.
+    from the mean of its cluster. ``size`` has one entry per cluster. ``central`` holds, for each cluster, the
+    positions of the rows nearest to its mean, nearest first.
     """
 
     cluster: NDArray[np.int64]
