@@ -73,28 +73,32 @@ Augmentation: TypeAlias = Callable[[View, Key], View]
 class DropEdges:
     """Drop each directed edge with probability ``rate``, independently; self-loops stay.
 
+    The rate is one number, or one per entry of the adjacency's pattern, loops included. The second is for whole graphs.
     All steps of an epoch drop the same edges: each of them sees a part of the same views.
     """
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: float | Tensor) -> None:
         self.rate = _checked_rate("edge_drop", rate)
 
     def __call__(self, view: View, key: Key) -> View:
         """Return the view with fewer edges."""
-        if self.rate == 0:
+        if not torch.is_tensor(self.rate) and self.rate == 0:
             return view
         return view._replace(adjacency=view.adjacency.drop_edges(key.fold_in("edges").at_step(0), self.rate))
 
 
 class MaskFeatures:
-    """Set each feature column to zero with probability ``rate``, for all nodes alike."""
+    """Set each feature column to zero with probability ``rate``, for all nodes alike.
 
-    def __init__(self, rate: float) -> None:
+    The rate is one number, or one per column.
+    """
+
+    def __init__(self, rate: float | Tensor) -> None:
         self.rate = _checked_rate("feature_mask", rate)
 
     def __call__(self, view: View, key: Key) -> View:
         """Return the view with fewer feature columns."""
-        if self.rate == 0:
+        if not torch.is_tensor(self.rate) and self.rate == 0:
             return view
         columns = torch.arange(view.features.shape[1], device=view.features.device)
         return view._replace(features=view.features.mask(key.fold_in("columns").keep(columns, self.rate)))
@@ -113,7 +117,9 @@ class Compose:
         return view
 
 
-def _checked_rate(name: str, rate: float) -> float:
-    if not 0 <= rate <= 1:
-        raise InputError(f"{name} must be a probability from 0 to 1; received {rate}.")
+def _checked_rate(name: str, rate: float | Tensor) -> float | Tensor:
+    values = torch.as_tensor(rate, dtype=torch.float64)
+    wrong = values[~((values >= 0) & (values <= 1))]
+    if wrong.numel():
+        raise InputError(f"{name} must be a probability from 0 to 1; received {float(wrong[0])}.")
     return rate

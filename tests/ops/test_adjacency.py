@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from graphs import dense, random_graph
+from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.ops.adjacency import Adjacency, Normalization
 from ssge.ops.random import Key
@@ -168,3 +169,30 @@ def test_ids_of_edges_are_those_of_the_whole_graph() -> None:
     assert torch.equal(part.edge_ids, (source << 32) + target)
     assert set(part.edge_ids.tolist()) <= set(whole.pattern.edge_ids.tolist())
     assert len(set(whole.pattern.edge_ids.tolist())) == graph.num_edges + graph.num_nodes
+
+
+@every_normalization
+@every_weight
+def test_each_entry_can_have_a_rate_of_its_own(normalization: Normalization, weighted: bool) -> None:
+    graph = random_graph(m=400, weighted=weighted, directed=True)
+    whole = adjacency(graph, normalization)
+    incoming = whole.pattern.incoming
+    target, source = row_indices(incoming.indptr).long(), incoming.indices.long()
+    rate = (0.1 + 0.2 * (target % 3) + 0.3 * (source % 2)).double()
+    kept = np.array([bool(KEY.keep(torch.tensor([(int(s) << 32) + int(t)]), 0.1 + 0.2 * (t % 3) + 0.3 * (s % 2)))
+                     for s, t in graph.edges.T])  # fmt: skip
+    assert 0 < kept.sum() < graph.num_edges
+    dropped = whole.drop_edges(KEY, rate)  # loops have a rate, too, and stay
+    torch.testing.assert_close(matrix(dropped), expected_matrix(graph, kept, normalization))
+    assert torch.equal(matrix(whole.drop_edges(KEY, torch.full_like(rate, 0.4))), matrix(whole.drop_edges(KEY, 0.4)))
+
+
+def test_rates_per_entry_and_subgraphs_exclude_each_other() -> None:
+    whole = adjacency(random_graph())
+    rate = torch.full((whole.num_entries,), 0.5, dtype=torch.float64)
+    with pytest.raises(InputError, match="a subgraph does not know all"):
+        whole.drop_edges(KEY, rate).subgraph(NODES)
+    with pytest.raises(InputError, match=r"one per entry of the whole graph .* received shape"):
+        whole.subgraph(NODES).drop_edges(KEY, rate[: whole.subgraph(NODES).num_entries])
+    with pytest.raises(InputError, match=r"received shape \(3,\)"):
+        whole.drop_edges(KEY, rate[:3])

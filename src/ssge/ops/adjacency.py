@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ssge.errors import InputError
 from ssge.ops.random import Key
 from ssge.ops.sparse import CSR, SparseMatrix, row_indices, spmm, transpose
 
@@ -94,14 +95,14 @@ class Adjacency:
     normalization
         One of the two conventions above.
     drops
-        Keys and rates with which edges were dropped.
+        Keys and rates with which edges were dropped: one rate, or one per entry of ``pattern.incoming``.
     """
 
     def __init__(
         self,
         pattern: Pattern,
         normalization: Normalization = "out-in",
-        drops: tuple[tuple[Key, float], ...] = (),
+        drops: tuple[tuple[Key, float | Tensor], ...] = (),
     ) -> None:
         self.pattern = pattern
         self.normalization = normalization
@@ -140,8 +141,17 @@ class Adjacency:
         """Where the matrix is stored."""
         return self.pattern.incoming.values.device
 
-    def drop_edges(self, key: Key, rate: float) -> Adjacency:
-        """Return the adjacency without the edges that the key drops; self-loops always stay."""
+    def drop_edges(self, key: Key, rate: float | Tensor) -> Adjacency:
+        """Return the adjacency without the edges that the key drops; self-loops always stay.
+
+        The rate is one number, or a tensor with one number per entry of ``pattern.incoming``. The second is for whole
+        graphs: a subgraph counts degrees from edges that are not among its entries, and have no rate.
+        """
+        if isinstance(rate, Tensor) and (self.pattern.incident is not None or rate.shape != (self.num_entries,)):
+            raise InputError(
+                f"rate must be one number, or one per entry of the whole graph ({self.num_entries} of this adjacency); "
+                f"received shape {tuple(rate.shape)}."
+            )
         return Adjacency(self.pattern, self.normalization, (*self.drops, (key, rate)))
 
     @cached_property
@@ -167,8 +177,10 @@ class Adjacency:
     def subgraph(self, nodes: Tensor) -> Adjacency:
         """Return the rows and columns of some nodes (ascending), normalized by their degrees in the whole graph.
 
-        Cost: linear in the edges that touch the nodes.
+        Cost: linear in the edges that touch the nodes. Edges dropped at one rate per entry have no subgraph.
         """
+        if any(isinstance(rate, Tensor) for _, rate in self.drops):
+            raise InputError("Edges were dropped at one rate per edge, of which a subgraph does not know all.")
         pattern = self.pattern
         position = torch.full((pattern.incoming.indptr.numel() - 1,), -1, dtype=torch.int32, device=self.device)
         position[nodes] = torch.arange(nodes.numel(), dtype=torch.int32, device=self.device)
