@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import torch
@@ -62,6 +63,18 @@ class View(NamedTuple):
         part = View(self.features.select(nodes), self.adjacency.subgraph(nodes), labels)
         return part._replace(seeds=torch.searchsorted(nodes, seeds))
 
+    def node_batches(self, size: int | None, hops: int, key: Key) -> Iterator[View]:
+        """Yield parts of the view in which each node is a seed once, in random order; None: the whole view.
+
+        A part is the k-hop subgraph of its seeds, so that their representations are those in the whole view.
+        """
+        if size is None or size >= self.num_nodes:
+            yield self
+            return
+        order = key.fold_in("order").permutation(self.num_nodes, self.features.device)
+        for seeds in order.tensor_split(math.ceil(self.num_nodes / size)):
+            yield self.k_hop_subgraph(seeds.sort().values, hops)
+
     def at_seeds(self, rows: Tensor) -> Tensor:
         """Return the rows of the seeds, out of one row per node."""
         return rows if self.seeds is None else rows[self.seeds]
@@ -73,7 +86,7 @@ Augmentation: TypeAlias = Callable[[View, Key], View]
 class DropEdges:
     """Drop each directed edge with probability ``rate``, independently; self-loops stay.
 
-    The rate is one number, or one per entry of the adjacency's pattern, loops included. The second is for whole graphs.
+    The rate is one number, or one per entry of the whole graph's pattern, loops included.
     All steps of an epoch drop the same edges: each of them sees a part of the same views.
     """
 

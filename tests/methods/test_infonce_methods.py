@@ -162,13 +162,21 @@ def test_gca_is_grace_where_all_nodes_are_equally_central() -> None:
     assert torch.equal(first, second)  # type: ignore[arg-type]
 
 
-def test_gca_contrasts_views_drawn_at_these_rates() -> None:
-    method = built("gca", **VIEWS)
+@pytest.mark.parametrize("batch_nodes", [None, 30])
+def test_gca_contrasts_views_drawn_at_these_rates(batch_nodes: int | None) -> None:
+    method = built("gca", **VIEWS, batch_nodes=batch_nodes)
     prepared = method.prepare(GRAPH)
     (drop1, mask1), (drop2, mask2) = rates_of(prepared)
-    views = drawn(prepared.view, (drop1, drop2), (mask1, mask2), KEY)
-    q1, q2 = (method.projector(method.encoder(one)) for one in views)
-    torch.testing.assert_close(method(prepared, KEY).total, both_ways(q1, q2, 0.3))
+    steps = list(batches(method, prepared, KEY))
+    assert len(steps) == (1 if batch_nodes is None else 3)
+    for batch, key in steps:
+        nodes = torch.arange(N) if batch_nodes is None else batch.view.at_seeds(batch.view.adjacency.pattern.nodes)
+        whole = (
+            MaskFeatures(mask)(DropEdges(drop)(prepared.view, key.fold_in(i)), key.fold_in(i))
+            for i, (drop, mask) in enumerate(((drop1, mask1), (drop2, mask2)))
+        )
+        q1, q2 = (method.projector(method.encoder(one)[nodes]) for one in whole)
+        torch.testing.assert_close(method(batch, key).total, both_ways(q1, q2, 0.3))
 
 
 def test_centralities_are_not_computed_to_embed() -> None:
@@ -283,12 +291,12 @@ def test_views_have_the_degrees_and_rows_of_the_released_code(name: str, normali
     assert torch.allclose(sums, torch.ones_like(sums)) == (name != "homogcl")
 
 
-@pytest.mark.parametrize("name", ["grace", "costa"])
+@pytest.mark.parametrize("name", ["grace", "gca", "costa"])
 def test_large_graphs_are_trained_in_batches_with_as_many_steps(name: str) -> None:
     assert METHODS[name].default_config(GraphInfo(16_384, 50_000, 100)) == {}
     assert METHODS[name].default_config(GraphInfo(40_960, 50_000, 100)) == {"batch_nodes": 2048, "epochs": 10}
     assert METHODS[name].default_config(GraphInfo(10**7, 10**8, 100)) == {"batch_nodes": 2048, "epochs": 1}
-    assert plan(GraphInfo(40_960, 50_000, 100), "gca").config.model_dump()["epochs"] == 200
+    assert plan(GraphInfo(40_960, 50_000, 100), "gcool").config.model_dump()["epochs"] == 200
 
 
 # Parameters, in thousands, by the SSGE paper's table of efficiency.

@@ -187,12 +187,25 @@ def test_each_entry_can_have_a_rate_of_its_own(normalization: Normalization, wei
     assert torch.equal(matrix(whole.drop_edges(KEY, torch.full_like(rate, 0.4))), matrix(whole.drop_edges(KEY, 0.4)))
 
 
-def test_rates_per_entry_and_subgraphs_exclude_each_other() -> None:
+@every_normalization
+@every_weight
+def test_a_subgraph_has_the_rates_of_its_entries_in_the_whole_graph(
+    normalization: Normalization, weighted: bool
+) -> None:
+    whole = adjacency(random_graph(m=400, weighted=weighted, directed=True), normalization)
+    rate = torch.rand(whole.num_entries, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    expected = matrix(whole.drop_edges(KEY, rate))[NODES][:, NODES]
+    assert len(NODES) < (expected != 0).sum() < (matrix(whole)[NODES][:, NODES] != 0).sum()
+    for part in (
+        whole.drop_edges(KEY, rate).subgraph(NODES),
+        whole.subgraph(NODES).drop_edges(KEY, rate),
+        whole.subgraph(OUTER).drop_edges(KEY, rate).subgraph(INNER),
+    ):
+        torch.testing.assert_close(matrix(part), expected, rtol=1e-13, atol=0)
+
+
+def test_rates_are_one_or_as_many_as_the_entries_of_the_whole_graph() -> None:
     whole = adjacency(random_graph())
-    rate = torch.full((whole.num_entries,), 0.5, dtype=torch.float64)
-    with pytest.raises(InputError, match="a subgraph does not know all"):
-        whole.drop_edges(KEY, rate).subgraph(NODES)
-    with pytest.raises(InputError, match=r"one per entry of the whole graph .* received shape"):
-        whole.subgraph(NODES).drop_edges(KEY, rate[: whole.subgraph(NODES).num_entries])
-    with pytest.raises(InputError, match=r"received shape \(3,\)"):
-        whole.drop_edges(KEY, rate[:3])
+    for a in (whole, whole.subgraph(NODES)):
+        with pytest.raises(InputError, match=rf"one for each of {whole.num_entries} entries .* shape \(13,\)"):
+            a.drop_edges(KEY, torch.full((13,), 0.5))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 from torch import Tensor
@@ -38,16 +38,25 @@ class AdaptiveConfig(InfoNCEConfig):
     )
 
 
+class Batch(NamedTuple):
+    """What a step takes: a clean view, whole or in part, and the augmentations of the whole graph."""
+
+    view: View
+    augmentations: Sequence[Augmentation]
+
+
 class Prepared:
     """The clean view, and the augmentations whose rates follow from its centralities; made on first use."""
 
-    def __init__(self, view: View, config: AdaptiveConfig) -> None:
+    def __init__(self, view: View, config: AdaptiveConfig, hops: int) -> None:
         self.view = view
         self.config = config
+        self.hops = hops
 
-    def batches(self, key: Key) -> Iterator[Prepared]:
-        """Yield the whole graph."""
-        yield self
+    def batches(self, key: Key) -> Iterator[Batch]:
+        """Yield the whole graph, or its batches of nodes."""
+        for part in self.view.node_batches(getattr(self.config, "batch_nodes", None), self.hops, key):
+            yield Batch(part, self.augmentations)
 
     @cached_property
     def augmentations(self) -> tuple[Augmentation, ...]:
@@ -72,7 +81,7 @@ class Adaptive(InfoNCEMethod):
 
     def prepare(self, graph: Graph) -> Prepared:
         """Return the clean view with its augmentations."""
-        return Prepared(super().prepare(graph), self.config)
+        return Prepared(super().prepare(graph), self.config, self.encoder.hops)
 
     def encode(self, prepared: Prepared, nodes: Tensor | None = None) -> Tensor:
         """Return the encoder's raw output, n x d, or the rows of some nodes."""

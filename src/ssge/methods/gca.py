@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ssge.methods._adaptive import Adaptive, AdaptiveConfig, Prepared
-from ssge.methods._base import METHODS, MethodConfig
+from ssge.methods._adaptive import Adaptive, AdaptiveConfig, Batch
+from ssge.methods._base import METHODS, MethodConfig, NodeBatchConfig
 from ssge.methods._infonce import augmented
 from ssge.objectives import Losses
 from ssge.objectives.infonce import infonce
 from ssge.ops.random import Key
 
 
-class GCAConfig(AdaptiveConfig):
+class GCAConfig(AdaptiveConfig, NodeBatchConfig):
     """Settings of GCA."""
 
 
@@ -21,7 +21,8 @@ class GCA(Adaptive):
     """Graph contrastive learning with adaptive augmentation; formulas at `ssge.objectives.infonce`, `.ops.centrality`.
 
     The loss is that of GRACE. An edge is dropped the less often, the more central its target is; a feature column the
-    less often, the more central the nodes are that have it. No rate exceeds 0.7.
+    less often, the more central the nodes are that have it. No rate exceeds 0.7. Batches of nodes are those of GRACE,
+    with the rates of the whole graph.
 
     Random: the initial weights, the dropped edges and the masked columns of each view. Cost of a step: two passes of
     the encoder and O(n^2 d) time for the similarities, in O(n d) memory; once before training O(m) per iteration of
@@ -43,8 +44,8 @@ class GCA(Adaptive):
 
     config: GCAConfig
 
-    def forward(self, batch: Prepared, key: Key) -> Losses:
-        """Return InfoNCE of the projections of two views, drawn by centrality."""
+    def forward(self, batch: Batch, key: Key) -> Losses:
+        """Return InfoNCE of the projections of two views, drawn by centrality, over the seeds."""
         h1, h2 = self.encoded(augmented(batch.view, batch.augmentations, key))
         loss = infonce(self.projector(h1), self.projector(h2), self.config.temperature)
         return Losses(loss, {"infonce": loss.detach()})

@@ -10,7 +10,7 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from ssge.graph import GraphInfo
-from ssge.methods._adaptive import Adaptive, AdaptiveConfig, Prepared
+from ssge.methods._adaptive import Adaptive, AdaptiveConfig, Batch
 from ssge.methods._base import METHODS, MethodConfig
 from ssge.methods._infonce import augmented
 from ssge.objectives import Losses
@@ -65,7 +65,7 @@ class GCooL(Adaptive):
         self.centers = nn.Parameter(torch.randn(config.communities, config.widths[-1], generator=generator))
         self.register_buffer("progress", torch.zeros(()))  # saved with the weights, so that training can resume
 
-    def forward(self, batch: Prepared, key: Key) -> Losses:
+    def forward(self, batch: Batch, key: Key) -> Losses:
         """Return the contrast of nodes, and the density and contrast of communities while they play a part."""
         c, views = self.config, augmented(batch.view, batch.augmentations, key)
         h1, h2 = (self.projector(h) for h in self.encoded(views))

@@ -48,6 +48,8 @@ class Pattern:
         Positions of the nodes in the whole graph, if this is a subgraph.
     incident
         In- and out-edges of the nodes in the whole graph, if this is a subgraph.
+    whole
+        The pattern of the whole graph, if this is a subgraph.
 
     Attributes
     ----------
@@ -63,8 +65,10 @@ class Pattern:
         weighted: bool,
         nodes: Tensor | None = None,
         incident: tuple[Incident, Incident] | None = None,
+        whole: Pattern | None = None,
     ) -> None:
         self.incoming, self.weighted, self.nodes, self.incident = incoming, weighted, nodes, incident
+        self._whole = whole
         self.outgoing, self.order = transpose(incoming, incoming.indptr.numel() - 1)
         self.loops = (incoming.indices == row_indices(incoming.indptr)).nonzero().squeeze(1)
 
@@ -72,6 +76,19 @@ class Pattern:
     def edge_ids(self) -> Tensor:
         """One integer per entry of ``incoming``, ``source * 2^32 + target`` by positions in the whole graph."""
         return _edge_ids(self.incoming.indices.long(), row_indices(self.incoming.indptr).long(), self.nodes)
+
+    @property
+    def whole(self) -> Pattern:
+        """The pattern of the whole graph."""
+        return self if self._whole is None else self._whole
+
+    def positions(self, edge_ids: Tensor) -> Tensor:
+        """Return where some of the edges are in ``incoming``."""
+        return self.order[torch.searchsorted(self._ascending_ids, edge_ids)]
+
+    @cached_property
+    def _ascending_ids(self) -> Tensor:
+        return self.edge_ids[self.order]  # by source, and by target within a source
 
 
 class Adjacency:
@@ -95,7 +112,7 @@ class Adjacency:
     normalization
         One of the two conventions above.
     drops
-        Keys and rates with which edges were dropped: one rate, or one per entry of ``pattern.incoming``.
+        Keys and rates with which edges were dropped: one rate, or one per entry of ``pattern.whole.incoming``.
     """
 
     def __init__(
@@ -144,13 +161,13 @@ class Adjacency:
     def drop_edges(self, key: Key, rate: float | Tensor) -> Adjacency:
         """Return the adjacency without the edges that the key drops; self-loops always stay.
 
-        The rate is one number, or a tensor with one number per entry of ``pattern.incoming``. The second is for whole
-        graphs: a subgraph counts degrees from edges that are not among its entries, and have no rate.
+        The rate is one number, or a tensor with one number per entry of ``pattern.whole.incoming``, because a subgraph
+        counts degrees from edges that are not among its own entries.
         """
-        if isinstance(rate, Tensor) and (self.pattern.incident is not None or rate.shape != (self.num_entries,)):
+        if isinstance(rate, Tensor) and rate.shape != self.pattern.whole.incoming.indices.shape:
             raise InputError(
-                f"rate must be one number, or one per entry of the whole graph ({self.num_entries} of this adjacency); "
-                f"received shape {tuple(rate.shape)}."
+                f"rate must be one number, or one for each of {self.pattern.whole.incoming.indices.numel()} entries "
+                f"of the whole graph; received shape {tuple(rate.shape)}."
             )
         return Adjacency(self.pattern, self.normalization, (*self.drops, (key, rate)))
 
@@ -163,10 +180,16 @@ class Adjacency:
 
     def _keep(self, edge_ids: Tensor) -> Tensor:
         (key, rate), *others = self.drops
-        kept = key.keep(edge_ids, rate)
+        kept = key.keep(edge_ids, self._rates(rate, edge_ids))
         for key, rate in others:
-            kept &= key.keep(edge_ids, rate)
+            kept &= key.keep(edge_ids, self._rates(rate, edge_ids))
         return kept
+
+    def _rates(self, rate: float | Tensor, edge_ids: Tensor) -> float | Tensor:
+        whole = self.pattern.whole
+        if not isinstance(rate, Tensor) or edge_ids is whole.edge_ids:
+            return rate
+        return rate[whole.positions(edge_ids)]
 
     def in_neighbors(self, nodes: Tensor, hops: int) -> Tensor:
         """Return the nodes within ``hops`` edges upstream of some nodes, these included, in ascending order."""
@@ -177,10 +200,8 @@ class Adjacency:
     def subgraph(self, nodes: Tensor) -> Adjacency:
         """Return the rows and columns of some nodes (ascending), normalized by their degrees in the whole graph.
 
-        Cost: linear in the edges that touch the nodes. Edges dropped at one rate per entry have no subgraph.
+        Cost: linear in the edges that touch the nodes.
         """
-        if any(isinstance(rate, Tensor) for _, rate in self.drops):
-            raise InputError("Edges were dropped at one rate per edge, of which a subgraph does not know all.")
         pattern = self.pattern
         position = torch.full((pattern.incoming.indptr.numel() - 1,), -1, dtype=torch.int32, device=self.device)
         position[nodes] = torch.arange(nodes.numel(), dtype=torch.int32, device=self.device)
@@ -192,7 +213,8 @@ class Adjacency:
             incident = _restrict(pattern.incident[0], position), _restrict(pattern.incident[1], position)
         inner = _select(rows, rows.indices >= 0, weighted=True)
         whole = nodes if pattern.nodes is None else pattern.nodes[nodes]
-        return Adjacency(Pattern(inner, pattern.weighted, whole, incident), self.normalization, self.drops)
+        inside = Pattern(inner, pattern.weighted, whole, incident, pattern.whole)
+        return Adjacency(inside, self.normalization, self.drops)
 
     def _incident(self, matrix: CSR, nodes: Tensor, into: bool = False) -> Incident:
         rows = matrix.select(nodes)
