@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import Method, MethodConfig
+from ssge.methods._base import Method, MethodConfig, Rate
 from ssge.nn.encoders import GCN
 from ssge.nn.heads import Head
 from ssge.ops.random import Key
 from ssge.views import Augmentation, Compose, DropEdges, MaskFeatures, View
-
-Rate: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 BATCH_NODES = 2048
 """Nodes per step by default on graphs of more than eight times as many."""

@@ -8,8 +8,8 @@ import torch
 from pydantic import Field, PositiveInt
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import METHODS, MethodConfig, NodeBatchConfig
-from ssge.methods._infonce import InfoNCEConfig, InfoNCEMethod, Rate, augmented, uniform
+from ssge.methods._base import METHODS, MethodConfig, NodeBatchConfig, Rate
+from ssge.methods._infonce import InfoNCEConfig, InfoNCEMethod, augmented, uniform
 from ssge.objectives import Losses
 from ssge.objectives.infonce import infonce
 from ssge.ops.random import Key
