@@ -73,6 +73,19 @@ def test_rate_zero_is_the_clean_view() -> None:
     assert Compose(DropEdges(0), MaskFeatures(0))(clean, KEY) is clean
 
 
+def test_edges_and_columns_can_have_rates_of_their_own() -> None:
+    clean = view()
+    rates = torch.linspace(0, 1, clean.adjacency.num_entries), torch.linspace(0, 1, 200)
+    augment = Compose(DropEdges(rates[0]), MaskFeatures(rates[1]))
+    kept = torch.stack([augment(clean, KEY.fold_in(i)).features.kept for i in range(200)])  # type: ignore[misc]
+    deviation = (rates[1] * (1 - rates[1]) / 200).sqrt()
+    assert ((kept.double().mean(0) - (1 - rates[1])).abs() <= 4.5 * deviation).all()
+    assert kept[:, 0].all() and not kept[:, -1].any()
+    edges = augment(clean, KEY).adjacency.kept
+    same = clean.adjacency.drop_edges(KEY.fold_in("edges"), rates[0]).kept
+    assert torch.equal(edges, same)  # type: ignore[arg-type]
+
+
 def test_k_hop_subgraph_holds_features_labels_and_seeds_of_its_nodes() -> None:
     clean = View.of(random_graph(m=90, directed=True), dtype=torch.float64)._replace(labels=torch.arange(60))
     seeds = torch.tensor([50, 3, 17])
@@ -91,6 +104,8 @@ def test_rate_must_be_a_probability(rate: float) -> None:
         DropEdges(rate)
     with pytest.raises(InputError, match="feature_mask must be a probability"):
         MaskFeatures(rate)
+    with pytest.raises(InputError, match="edge_drop must be a probability"):
+        DropEdges(torch.tensor([0.5, rate]))
 
 
 @pytest.mark.parametrize("encoder", ["gcn", "mlp"])

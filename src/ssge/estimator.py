@@ -326,7 +326,8 @@ class SSGE(GraphEmbedder):
         Of Adam.
     batch_nodes
         Nodes per training step, several times the embedding width. Bounds the memory on a large graph.
-    alignment_weight, activation, output_bias, offset, normalization, eigenvalue_floor, floor_mode
+    alignment_weight, activation, output_bias, offset, normalization, eigenvalue_floor, floor_mode, objective, \
+    shrinkage, direct_width, temperature
         See `ssge.methods.ssge.SSGEConfig`.
     warm_start, n_neighbors, device, dtype, random_state, verbose
         See `GraphEmbedder`.
@@ -367,6 +368,10 @@ class SSGE(GraphEmbedder):
         normalization: Literal["out-in", "in"] | None = None,
         eigenvalue_floor: float | None = None,
         floor_mode: Literal["tangent", "clamp"] | None = None,
+        objective: Literal["gaussian", "w-mse", "directclr"] | None = None,
+        shrinkage: float | None = None,
+        direct_width: int | None = None,
+        temperature: float | None = None,
         warm_start: bool = False,
         n_neighbors: int = 10,
         device: str = "cpu",
@@ -390,6 +395,10 @@ class SSGE(GraphEmbedder):
         self.normalization = normalization
         self.eigenvalue_floor = eigenvalue_floor
         self.floor_mode = floor_mode
+        self.objective = objective
+        self.shrinkage = shrinkage
+        self.direct_width = direct_width
+        self.temperature = temperature
         self.warm_start = warm_start
         self.n_neighbors = n_neighbors
         self.device = device

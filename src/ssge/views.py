@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import torch
@@ -62,6 +63,18 @@ class View(NamedTuple):
         part = View(self.features.select(nodes), self.adjacency.subgraph(nodes), labels)
         return part._replace(seeds=torch.searchsorted(nodes, seeds))
 
+    def node_batches(self, size: int | None, hops: int, key: Key) -> Iterator[View]:
+        """Yield parts of the view in which each node is a seed once, in random order; None: the whole view.
+
+        A part is the k-hop subgraph of its seeds, so that their representations are those in the whole view.
+        """
+        if size is None or size >= self.num_nodes:
+            yield self
+            return
+        order = key.fold_in("order").permutation(self.num_nodes, self.features.device)
+        for seeds in order.tensor_split(math.ceil(self.num_nodes / size)):
+            yield self.k_hop_subgraph(seeds.sort().values, hops)
+
     def at_seeds(self, rows: Tensor) -> Tensor:
         """Return the rows of the seeds, out of one row per node."""
         return rows if self.seeds is None else rows[self.seeds]
@@ -73,28 +86,32 @@ Augmentation: TypeAlias = Callable[[View, Key], View]
 class DropEdges:
     """Drop each directed edge with probability ``rate``, independently; self-loops stay.
 
+    The rate is one number, or one per entry of the whole graph's pattern, loops included.
     All steps of an epoch drop the same edges: each of them sees a part of the same views.
     """
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: float | Tensor) -> None:
         self.rate = _checked_rate("edge_drop", rate)
 
     def __call__(self, view: View, key: Key) -> View:
         """Return the view with fewer edges."""
-        if self.rate == 0:
+        if not torch.is_tensor(self.rate) and self.rate == 0:
             return view
         return view._replace(adjacency=view.adjacency.drop_edges(key.fold_in("edges").at_step(0), self.rate))
 
 
 class MaskFeatures:
-    """Set each feature column to zero with probability ``rate``, for all nodes alike."""
+    """Set each feature column to zero with probability ``rate``, for all nodes alike.
 
-    def __init__(self, rate: float) -> None:
+    The rate is one number, or one per column.
+    """
+
+    def __init__(self, rate: float | Tensor) -> None:
         self.rate = _checked_rate("feature_mask", rate)
 
     def __call__(self, view: View, key: Key) -> View:
         """Return the view with fewer feature columns."""
-        if self.rate == 0:
+        if not torch.is_tensor(self.rate) and self.rate == 0:
             return view
         columns = torch.arange(view.features.shape[1], device=view.features.device)
         return view._replace(features=view.features.mask(key.fold_in("columns").keep(columns, self.rate)))
@@ -113,7 +130,9 @@ class Compose:
         return view
 
 
-def _checked_rate(name: str, rate: float) -> float:
-    if not 0 <= rate <= 1:
-        raise InputError(f"{name} must be a probability from 0 to 1; received {rate}.")
+def _checked_rate(name: str, rate: float | Tensor) -> float | Tensor:
+    values = torch.as_tensor(rate, dtype=torch.float64)
+    wrong = values[~((values >= 0) & (values <= 1))]
+    if wrong.numel():
+        raise InputError(f"{name} must be a probability from 0 to 1; received {float(wrong[0])}.")
     return rate

@@ -209,7 +209,7 @@ def test_every_parameter_gets_a_gradient_or_is_frozen(case: Case) -> None:
 
 @every_method
 def test_the_loss_falls(case: Case) -> None:
-    case = case.given(epochs=40, lr=0.01)
+    case = case.given(epochs=60, lr=0.01, stride=10**6)  # weights of the terms of gCooL stay as they are
     totals = [line["total"] for line in learn(built(case), case).history]
     assert np.mean(totals[-5:]) < np.mean(totals[:5])
 

@@ -85,3 +85,21 @@ def test_dead_columns_and_few_rows() -> None:
         whiten(torch.ones(1, 2))
     with pytest.raises(InputError, match="shrinkage must be from 0 to 1"):
         whiten(u, -0.1)
+
+
+@pytest.mark.parametrize("shrinkage", [1e-3, 0.3])
+def test_relative_shrinkage_is_that_of_standardized_columns(shrinkage: float) -> None:
+    u, v = (x.detach() for x in views())
+    columns = torch.tensor([1e-6, 1.0, 50.0, 7.0], dtype=torch.float64)
+    standard = [x / x.std(0) for x in (u, v)]
+    expected = w_mse(*standard, shrinkage)
+    torch.testing.assert_close(w_mse(u * columns + 5, v, shrinkage, relative=True), expected)
+    assert abs(w_mse(u * 1e-6, v * 1e-6, shrinkage) - expected) > 1e-3  # which the other is not: nothing is whitened
+    assert torch.autograd.gradcheck(lambda a, b: w_mse(a, b, shrinkage, relative=True), views(9, 3))
+
+
+def test_relative_shrinkage_leaves_a_constant_column_at_zero() -> None:
+    u = views()[0].detach().clone()
+    u[:, 2] = 3.0
+    assert (whiten(u, 1e-3, relative=True)[:, 2].abs() < 1e-6).all()
+    assert torch.isfinite(whiten(u, 1e-3, relative=True)).all()

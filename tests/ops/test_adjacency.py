@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from graphs import dense, random_graph
+from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.ops.adjacency import Adjacency, Normalization
 from ssge.ops.random import Key
@@ -168,3 +169,43 @@ def test_ids_of_edges_are_those_of_the_whole_graph() -> None:
     assert torch.equal(part.edge_ids, (source << 32) + target)
     assert set(part.edge_ids.tolist()) <= set(whole.pattern.edge_ids.tolist())
     assert len(set(whole.pattern.edge_ids.tolist())) == graph.num_edges + graph.num_nodes
+
+
+@every_normalization
+@every_weight
+def test_each_entry_can_have_a_rate_of_its_own(normalization: Normalization, weighted: bool) -> None:
+    graph = random_graph(m=400, weighted=weighted, directed=True)
+    whole = adjacency(graph, normalization)
+    incoming = whole.pattern.incoming
+    target, source = row_indices(incoming.indptr).long(), incoming.indices.long()
+    rate = (0.1 + 0.2 * (target % 3) + 0.3 * (source % 2)).double()
+    kept = np.array([bool(KEY.keep(torch.tensor([(int(s) << 32) + int(t)]), 0.1 + 0.2 * (t % 3) + 0.3 * (s % 2)))
+                     for s, t in graph.edges.T])  # fmt: skip
+    assert 0 < kept.sum() < graph.num_edges
+    dropped = whole.drop_edges(KEY, rate)  # loops have a rate, too, and stay
+    torch.testing.assert_close(matrix(dropped), expected_matrix(graph, kept, normalization))
+    assert torch.equal(matrix(whole.drop_edges(KEY, torch.full_like(rate, 0.4))), matrix(whole.drop_edges(KEY, 0.4)))
+
+
+@every_normalization
+@every_weight
+def test_a_subgraph_has_the_rates_of_its_entries_in_the_whole_graph(
+    normalization: Normalization, weighted: bool
+) -> None:
+    whole = adjacency(random_graph(m=400, weighted=weighted, directed=True), normalization)
+    rate = torch.rand(whole.num_entries, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    expected = matrix(whole.drop_edges(KEY, rate))[NODES][:, NODES]
+    assert len(NODES) < (expected != 0).sum() < (matrix(whole)[NODES][:, NODES] != 0).sum()
+    for part in (
+        whole.drop_edges(KEY, rate).subgraph(NODES),
+        whole.subgraph(NODES).drop_edges(KEY, rate),
+        whole.subgraph(OUTER).drop_edges(KEY, rate).subgraph(INNER),
+    ):
+        torch.testing.assert_close(matrix(part), expected, rtol=1e-13, atol=0)
+
+
+def test_rates_are_one_or_as_many_as_the_entries_of_the_whole_graph() -> None:
+    whole = adjacency(random_graph())
+    for a in (whole, whole.subgraph(NODES)):
+        with pytest.raises(InputError, match=rf"one for each of {whole.num_entries} entries .* shape \(13,\)"):
+            a.drop_edges(KEY, torch.full((13,), 0.5))

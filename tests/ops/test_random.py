@@ -10,7 +10,7 @@ from torch import Tensor
 
 from graphs import random_graph
 from ssge.ops import random as module
-from ssge.ops.random import Key
+from ssge.ops.random import Key, _thresholds
 from ssge.training.checkpoint import build
 from ssge.training.trainer import train
 
@@ -48,6 +48,27 @@ def test_rates_are_met(rate: float, items: Tensor) -> None:
 def test_rates_zero_and_one_are_exact() -> None:
     assert Key(0).keep(ITEMS, 0).all()
     assert not Key(0).keep(ITEMS, 1).any()
+
+
+def test_one_rate_per_item_is_that_rate_for_the_item() -> None:
+    """Bit for bit, for rates near the ends of their range, in both halves, and of either precision."""
+    key, items = Key(0).fold_in("rates"), ITEMS[:1000]
+    numbers = [0, 2**-64, 3e-17, 0.1, 0.3, 0.5 - 2**-54, 0.5, 0.5 + 2**-53, 0.7, 1 - 2**-53, 1]
+    for rate in numbers:
+        assert torch.equal(key.keep(items, torch.full((1000,), rate, dtype=torch.float64)), key.keep(items, rate))
+        assert _thresholds(torch.tensor([rate % 1], dtype=torch.float64)).item() == round(rate % 1 * 2**64) - 2**63
+    single = torch.full((1000,), 0.3)
+    assert torch.equal(key.keep(items, single), key.keep(items, float(single[0])))
+
+
+def test_rates_per_item_are_met_and_chunks_play_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    key, rates = Key(1).fold_in("rates"), torch.linspace(0, 1, COUNT, dtype=torch.float64)
+    kept = key.keep(ITEMS, rates)
+    for part, rate in zip(kept.view(16, -1), rates.view(16, -1), strict=True):
+        deviation = float((rate * (1 - rate)).sum().sqrt())
+        assert abs(float(part.sum() - (1 - rate).sum())) < 4 * deviation
+    monkeypatch.setattr(module, "_ITEMS", 999)
+    assert torch.equal(key.keep(ITEMS[:5000], rates[:5000]), kept[:5000])
 
 
 @pytest.mark.parametrize(

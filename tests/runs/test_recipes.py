@@ -33,7 +33,7 @@ def test_every_recipe_can_be_used(name: str) -> None:
     assert name == f"{recipe.method}/{name.split('/')[1]}"
     assert recipe.dataset in DATASETS
     assert recipe.protocol in PROTOCOLS
-    if recipe.method in ("bgrl", "g_bt"):  # their papers choose the penalty of the probe
+    if recipe.method in ("bgrl", "g_bt", "grace"):  # their papers choose the penalty of the probe
         assert recipe.protocol == "paper-lbfgs"
     resolve_config(recipe.method, recipe.config)
 

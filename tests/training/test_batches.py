@@ -19,7 +19,7 @@ from ssge.views import Compose, DropEdges, MaskFeatures, View
 
 GRAPH = random_graph(n=80, m=130, weighted=True, directed=True)
 KEY = Key(0).fold_in("train", 1)
-NODE_BATCHES = ["ssge", "cca_ssg", "g_bt", "bgrl"]
+NODE_BATCHES = ["ssge", "cca_ssg", "g_bt", "bgrl", "grace", "costa"]
 ENCODERS: list[tuple[str, dict[str, Any]]] = [
     ("ssge", {}),
     ("ssge", {"encoder": "mlp"}),
@@ -29,6 +29,7 @@ ENCODERS: list[tuple[str, dict[str, Any]]] = [
     ("g_bt", {}),
     ("bgrl", {}),
     ("bgrl", {"encoder": "gat", "heads": 2}),
+    ("grace", {}),
 ]
 AUGMENT = Compose(DropEdges(0.4), MaskFeatures(0.3))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 import torch
@@ -20,6 +20,9 @@ from ssge.registry import Registry
 from ssge.views import View
 
 METHODS: Registry[type[Method]] = Registry("method")
+
+Rate: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+"""A probability in a configuration."""
 
 
 class MethodConfig(BaseModel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Annotated, ClassVar, TypeAlias
+from typing import ClassVar
 
 import torch
 from pydantic import Field, PositiveInt
@@ -16,8 +16,6 @@ from ssge.nn.encoders import GCN
 from ssge.nn.heads import Head
 from ssge.nn.momentum import MovingAverage
 from ssge.views import View
-
-Rate: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 
 class BootstrapConfig(MethodConfig):

@@ -9,8 +9,8 @@ from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import METHODS, MethodConfig, NodeBatchConfig
-from ssge.methods._bootstrap import Bootstrap, BootstrapConfig, Rate
+from ssge.methods._base import METHODS, MethodConfig, NodeBatchConfig, Rate
+from ssge.methods._bootstrap import Bootstrap, BootstrapConfig
 from ssge.nn.attention import GAT
 from ssge.nn.encoders import GCN
 from ssge.nn.schedules import momentum, warm_up_cosine

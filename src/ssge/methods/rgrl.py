@@ -10,8 +10,8 @@ from pydantic import Field, PositiveInt
 from torch import Tensor
 
 from ssge.graph import Graph, GraphInfo
-from ssge.methods._base import METHODS, MethodConfig
-from ssge.methods._bootstrap import Bootstrap, BootstrapConfig, Rate
+from ssge.methods._base import METHODS, MethodConfig, Rate
+from ssge.methods._bootstrap import Bootstrap, BootstrapConfig
 from ssge.objectives import Losses
 from ssge.objectives.relation import anchored_relation, local_relation
 from ssge.ops.adjacency import Adjacency

@@ -6,16 +6,22 @@ import math
 from typing import Any, ClassVar, Literal
 
 import torch
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from ssge.graph import GraphInfo
 from ssge.methods._base import METHODS, Method, MethodConfig, NodeBatchConfig
 from ssge.nn.encoders import ENCODERS, GCN, MLP
 from ssge.objectives import Losses
 from ssge.objectives.gaussian import EIGENVALUE_FLOOR, gaussian
+from ssge.objectives.infonce import direct_infonce
+from ssge.objectives.whitening import w_mse
 from ssge.ops.adjacency import Normalization
 from ssge.ops.random import Key
 from ssge.views import Compose, DropEdges, MaskFeatures, View
+
+DIRECT_SHARE = 360 / 2048
+"""Share of the columns that DirectCLR contrasts in its paper."""
 
 
 class SSGEConfig(NodeBatchConfig):
@@ -24,6 +30,11 @@ class SSGEConfig(NodeBatchConfig):
     epochs: int = Field(40, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
     edge_drop: float = Field(0.3, ge=0, le=1, description="Probability of dropping an edge of a view [p_d].")
     feature_mask: float = Field(0.2, ge=0, le=1, description="Probability of masking a feature column of a view [p_m].")
+    objective: Literal["gaussian", "w-mse", "directclr"] = Field(
+        "gaussian",
+        description="gaussian: the method; for comparison w-mse (agreement after whitening) or directclr (InfoNCE of "
+        "the first columns).",
+    )
     uniformity_weight: float = Field(0.1, ge=0, description="Weight of the uniformity term [lambda].")
     alignment_weight: float = Field(1.0, ge=0, description="Weight of the alignment term; 0 for the ablation.")
     widths: tuple[PositiveInt, ...] = Field(
@@ -43,6 +54,22 @@ class SSGEConfig(NodeBatchConfig):
     floor_mode: Literal["tangent", "clamp"] = Field(
         "tangent", description="Below the floor: follow the tangent, or clamp (released code: clamp, floor 1e-8)."
     )
+    shrinkage: float = Field(1e-3, gt=0, le=1, description="Of w-mse: share of the variances in the covariance.")
+    direct_width: PositiveInt | None = Field(
+        None,
+        description="Of directclr: number of the first columns. Near a sixth of all if not given, as in its paper.",
+    )
+    temperature: float = Field(0.1, ge=1 / 600, description="Of directclr: temperature of InfoNCE.")
+
+    @field_validator("direct_width")
+    @classmethod
+    def _within(cls, width: int | None, given: ValidationInfo) -> int | None:
+        widths = given.data.get("widths", ())
+        if width is not None and given.data.get("objective") == "directclr" and widths and width > widths[-1]:
+            raise PydanticCustomError(
+                "direct_width", "must be at most {width}, the last of widths", {"width": widths[-1]}
+            )
+        return width
 
 
 @METHODS.register("ssge")
@@ -51,6 +78,9 @@ class SSGE(Method):
 
     Random: the initial weights, the dropped edges and the masked columns of each view. Cost of a step, for m edges and
     width d: two passes of the encoder, O(n d^2) for the moments and O(d^3) for two eigendecompositions.
+
+    With another ``objective`` the same views and encoder descend `ssge.objectives.whitening.w_mse` or
+    `ssge.objectives.infonce.direct_infonce`; weights of terms and the floor of eigenvalues then play no part.
 
     With ``batch_nodes`` an epoch is several steps, each on some nodes, drawn anew. The objective is that of their
     representations, which are those in whole views, because all nodes that they hear from are taken along. Memory and
@@ -92,7 +122,14 @@ class SSGE(Method):
         return {"widths": (width, width), "uniformity_weight": round(weight, 3), "epochs": epochs}
 
     def forward(self, view: View, key: Key) -> Losses:
-        """Return alignment + lambda * uniformity of two augmented views, over the seeds."""
+        """Return alignment + lambda * uniformity of two augmented views, over the seeds, or the other objective."""
         (u1, weight), (u2, _) = (self.encoder.factors(self.augment(view, key.fold_in(i))) for i in range(2))
         c, z1, z2 = self.config, view.at_seeds(u1), view.at_seeds(u2)
-        return gaussian(z1, z2, c.uniformity_weight, c.alignment_weight, c.eigenvalue_floor, c.floor_mode, weight)
+        if c.objective == "gaussian":
+            return gaussian(z1, z2, c.uniformity_weight, c.alignment_weight, c.eigenvalue_floor, c.floor_mode, weight)
+        z1, z2 = (z if weight is None else z @ weight for z in (z1, z2))
+        if c.objective == "w-mse":
+            loss = w_mse(z1, z2, c.shrinkage, relative=True)
+        else:
+            loss = direct_infonce(z1, z2, c.direct_width or math.ceil(DIRECT_SHARE * z1.shape[1]), c.temperature)
+        return Losses(loss, {c.objective: loss.detach()})

@@ -106,6 +106,7 @@ ENCODERS: Registry[type[GCN] | type[MLP]] = Registry("encoder")
 ACTIVATIONS: Registry[Callable[[], nn.Module]] = Registry("activation")
 ACTIVATIONS.add("elu", ELU)
 ACTIVATIONS.add("relu", lambda: nn.ReLU(inplace=True))
+ACTIVATIONS.add("leaky_relu", lambda: nn.LeakyReLU(11 / 48, inplace=True))  # the mean slope of PyTorch's RReLU
 ACTIVATIONS.add("prelu", PReLU)
 ACTIVATIONS.add("none", nn.Identity)
 """They may work in place: what they are given is theirs."""
@@ -148,7 +149,7 @@ class _Encoder(nn.Module, ABC):
     widths
         Number of input features, then the width of each layer.
     activation
-        Between layers: ``elu``, ``relu``, ``prelu`` or ``none``.
+        Between layers: ``elu``, ``relu``, ``leaky_relu``, ``prelu`` or ``none``.
     generator
         Draws the initial weights.
     output_bias

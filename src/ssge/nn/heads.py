@@ -16,7 +16,7 @@ class Head(nn.Module):
     widths
         Of input, hidden layer and output.
     activation
-        Of the hidden layer: ``elu``, ``relu``, ``prelu`` or ``none``.
+        Of the hidden layer: ``elu``, ``relu``, ``leaky_relu``, ``prelu`` or ``none``.
     generator
         Draws the weights (Xavier-uniform); biases begin at zero.
     norm

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ssge.errors import InputError
 from ssge.ops.random import Key
 from ssge.ops.sparse import CSR, SparseMatrix, row_indices, spmm, transpose
 
@@ -47,6 +48,8 @@ class Pattern:
         Positions of the nodes in the whole graph, if this is a subgraph.
     incident
         In- and out-edges of the nodes in the whole graph, if this is a subgraph.
+    whole
+        The pattern of the whole graph, if this is a subgraph.
 
     Attributes
     ----------
@@ -62,8 +65,10 @@ class Pattern:
         weighted: bool,
         nodes: Tensor | None = None,
         incident: tuple[Incident, Incident] | None = None,
+        whole: Pattern | None = None,
     ) -> None:
         self.incoming, self.weighted, self.nodes, self.incident = incoming, weighted, nodes, incident
+        self._whole = whole
         self.outgoing, self.order = transpose(incoming, incoming.indptr.numel() - 1)
         self.loops = (incoming.indices == row_indices(incoming.indptr)).nonzero().squeeze(1)
 
@@ -71,6 +76,19 @@ class Pattern:
     def edge_ids(self) -> Tensor:
         """One integer per entry of ``incoming``, ``source * 2^32 + target`` by positions in the whole graph."""
         return _edge_ids(self.incoming.indices.long(), row_indices(self.incoming.indptr).long(), self.nodes)
+
+    @property
+    def whole(self) -> Pattern:
+        """The pattern of the whole graph."""
+        return self if self._whole is None else self._whole
+
+    def positions(self, edge_ids: Tensor) -> Tensor:
+        """Return where some of the edges are in ``incoming``."""
+        return self.order[torch.searchsorted(self._ascending_ids, edge_ids)]
+
+    @cached_property
+    def _ascending_ids(self) -> Tensor:
+        return self.edge_ids[self.order]  # by source, and by target within a source
 
 
 class Adjacency:
@@ -94,14 +112,14 @@ class Adjacency:
     normalization
         One of the two conventions above.
     drops
-        Keys and rates with which edges were dropped.
+        Keys and rates with which edges were dropped: one rate, or one per entry of ``pattern.whole.incoming``.
     """
 
     def __init__(
         self,
         pattern: Pattern,
         normalization: Normalization = "out-in",
-        drops: tuple[tuple[Key, float], ...] = (),
+        drops: tuple[tuple[Key, float | Tensor], ...] = (),
     ) -> None:
         self.pattern = pattern
         self.normalization = normalization
@@ -140,8 +158,17 @@ class Adjacency:
         """Where the matrix is stored."""
         return self.pattern.incoming.values.device
 
-    def drop_edges(self, key: Key, rate: float) -> Adjacency:
-        """Return the adjacency without the edges that the key drops; self-loops always stay."""
+    def drop_edges(self, key: Key, rate: float | Tensor) -> Adjacency:
+        """Return the adjacency without the edges that the key drops; self-loops always stay.
+
+        The rate is one number, or a tensor with one number per entry of ``pattern.whole.incoming``, because a subgraph
+        counts degrees from edges that are not among its own entries.
+        """
+        if isinstance(rate, Tensor) and rate.shape != self.pattern.whole.incoming.indices.shape:
+            raise InputError(
+                f"rate must be one number, or one for each of {self.pattern.whole.incoming.indices.numel()} entries "
+                f"of the whole graph; received shape {tuple(rate.shape)}."
+            )
         return Adjacency(self.pattern, self.normalization, (*self.drops, (key, rate)))
 
     @cached_property
@@ -153,10 +180,16 @@ class Adjacency:
 
     def _keep(self, edge_ids: Tensor) -> Tensor:
         (key, rate), *others = self.drops
-        kept = key.keep(edge_ids, rate)
+        kept = key.keep(edge_ids, self._rates(rate, edge_ids))
         for key, rate in others:
-            kept &= key.keep(edge_ids, rate)
+            kept &= key.keep(edge_ids, self._rates(rate, edge_ids))
         return kept
+
+    def _rates(self, rate: float | Tensor, edge_ids: Tensor) -> float | Tensor:
+        whole = self.pattern.whole
+        if not isinstance(rate, Tensor) or edge_ids is whole.edge_ids:
+            return rate
+        return rate[whole.positions(edge_ids)]
 
     def in_neighbors(self, nodes: Tensor, hops: int) -> Tensor:
         """Return the nodes within ``hops`` edges upstream of some nodes, these included, in ascending order."""
@@ -180,7 +213,8 @@ class Adjacency:
             incident = _restrict(pattern.incident[0], position), _restrict(pattern.incident[1], position)
         inner = _select(rows, rows.indices >= 0, weighted=True)
         whole = nodes if pattern.nodes is None else pattern.nodes[nodes]
-        return Adjacency(Pattern(inner, pattern.weighted, whole, incident), self.normalization, self.drops)
+        inside = Pattern(inner, pattern.weighted, whole, incident, pattern.whole)
+        return Adjacency(inside, self.normalization, self.drops)
 
     def _incident(self, matrix: CSR, nodes: Tensor, into: bool = False) -> Incident:
         rows = matrix.select(nodes)

@@ -76,8 +76,15 @@ class Key:
                 x *= multiplier - (1 << 64)
         return x
 
-    def keep(self, items: Tensor, rate: float) -> Tensor:
-        """Return a boolean mask that drops each item with probability ``rate``, independently."""
+    def keep(self, items: Tensor, rate: float | Tensor) -> Tensor:
+        """Return a boolean mask that drops each item with probability ``rate``, independently.
+
+        The rate is one number, or a tensor with one number per item. An item has the same bits either way: it is
+        dropped at every rate above a number of its own.
+        """
+        if isinstance(rate, Tensor):
+            parts = zip(items.split(_ITEMS), rate.split(_ITEMS), strict=True)  # type: ignore[no-untyped-call]
+            return torch.cat([(self.bits(part) >= _thresholds(rates)) & (rates < 1) for part, rates in parts])
         threshold = round(rate * 2**64) - 2**63
         if threshold >= 2**63:
             return torch.zeros_like(items, dtype=torch.bool)
@@ -89,6 +96,12 @@ class Key:
     def permutation(self, n: int, device: torch.device | str = "cpu") -> Tensor:
         """Return 0..n-1 in random order."""
         return self.bits(torch.arange(n, device=device)).argsort(stable=True)
+
+
+def _thresholds(rates: Tensor) -> Tensor:
+    """Return ``round(rate * 2^64) - 2^63`` of rates below 1, exactly."""
+    upper = rates >= 0.5  # these would leave int64, so that their half is taken off before
+    return ((rates.double() - 0.5 * upper) * 2.0**64).round().long() + torch.where(upper, 0, -(2**63))
 
 
 def _word(item: int | str) -> int:

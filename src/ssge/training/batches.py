@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,12 +34,6 @@ def batches(method: Method, prepared: Any, key: Key) -> Iterator[tuple[Any, Key]
 
 def _batches(method: Method, prepared: Any, key: Key) -> Iterator[Any]:
     if not isinstance(prepared, View):
-        yield from prepared.batches(key)
-        return
-    size = getattr(method.config, "batch_nodes", None)
-    if size is None or size >= prepared.num_nodes:
-        yield prepared
-        return
-    order = key.fold_in("order").permutation(prepared.num_nodes, prepared.features.device)
-    for seeds in order.tensor_split(math.ceil(prepared.num_nodes / size)):
-        yield prepared.k_hop_subgraph(seeds.sort().values, int(method.encoder.hops))  # type: ignore[arg-type]
+        return prepared.batches(key)  # type: ignore[no-any-return]
+    hops = getattr(method.encoder, "hops", 0)
+    return prepared.node_batches(getattr(method.config, "batch_nodes", None), hops, key)

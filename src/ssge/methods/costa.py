@@ -1,0 +1,77 @@
+"""COSTA: contrast random mixtures of nodes, which keep the covariance of the features."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import Field, PositiveInt
+
+from ssge.graph import GraphInfo
+from ssge.methods._base import METHODS, MethodConfig, NodeBatchConfig, Rate
+from ssge.methods._infonce import InfoNCEConfig, InfoNCEMethod, augmented, uniform
+from ssge.objectives import Losses
+from ssge.objectives.infonce import infonce
+from ssge.ops.random import Key
+from ssge.ops.sketching import gaussian_sketch, sparse_sketch
+from ssge.views import View
+
+SKETCHES = {"gaussian": gaussian_sketch, "sparse": sparse_sketch}
+
+
+class COSTAConfig(InfoNCEConfig, NodeBatchConfig):
+    """Settings of COSTA."""
+
+    weight_decay: float = Field(0.0, ge=0, description="L2 penalty, added to the gradient as in Adam.")
+    feature_masks: tuple[Rate, Rate] = Field(
+        (0.3, 0.3), description="Probability of masking a feature column, one for each view."
+    )
+    widths: tuple[PositiveInt, ...] = Field(
+        (256, 256), min_length=1, description="Width of each layer, the embedding last."
+    )
+    ratio: float = Field(0.5, gt=0, le=1, description="Number of mixtures, as a share of the nodes [k / n].")
+    sketch: Literal["gaussian", "sparse"] = Field(
+        "gaussian", description="gaussian: mixtures of all nodes; sparse: each node is in 8 mixtures, much faster."
+    )
+
+
+@METHODS.register("costa")
+class COSTA(InfoNCEMethod):
+    """Covariance-preserving feature augmentation; formulas at `ssge.objectives.infonce` and `ssge.ops.sketching`.
+
+    With H1, H2 the encoder's outputs of two views and P a random k x n matrix, drawn anew in each step and the same for
+    both, the loss is the inter-view InfoNCE of the projections of the rows of P H1 and P H2.
+
+    With ``batch_nodes`` an epoch is several steps, each with mixtures of some nodes, drawn anew. Without a recipe,
+    graphs of more than 16,384 nodes are trained so.
+
+    Random: the initial weights, the dropped edges and masked columns of each view, and P. Cost of a step: two passes of
+    the encoder, O(k n d) time for the mixtures (sparse: O(n d)) and O(k^2 d) for their similarities, in O(n d) memory.
+
+    Differences from the released code: P is never in memory as a whole; both views have a rate of masked columns of
+    their own, where the code takes the first for both; weights of the projector are Xavier-uniform. The variant with a
+    single view was not released and is left out.
+    """
+
+    name: ClassVar[str] = "costa"
+    title: ClassVar[str] = "COSTA"
+    family: ClassVar[str] = "contrastive"
+    inputs: ClassVar[str] = "A, X"
+    reference: ClassVar[str] = (
+        "Zhang et al., COSTA: Covariance-Preserving Feature Augmentation for Graph Contrastive Learning, KDD 2022"
+    )
+    Config: ClassVar[type[MethodConfig]] = COSTAConfig
+
+    config: COSTAConfig
+
+    def __init__(self, config: COSTAConfig, info: GraphInfo, generator: torch.Generator) -> None:
+        super().__init__(config, info, generator)
+        self.augmentations = uniform(config)
+
+    def forward(self, view: View, key: Key) -> Losses:
+        """Return the inter-view InfoNCE of mixtures of the nodes of two augmented views, over the seeds."""
+        c, (h1, h2) = self.config, self.encoded(augmented(view, self.augmentations, key))
+        size = max(1, int(c.ratio * h1.shape[0]))
+        mixed1, mixed2 = SKETCHES[c.sketch]((h1, h2), size, key.fold_in("mixtures").generator(self.device))
+        loss = infonce(self.projector(mixed1), self.projector(mixed2), c.temperature, intra=False)
+        return Losses(loss, {"infonce": loss.detach()})

@@ -1,0 +1,51 @@
+"""GCA: GRACE on views that drop central edges and features less often."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ssge.methods._adaptive import Adaptive, AdaptiveConfig, Batch
+from ssge.methods._base import METHODS, MethodConfig, NodeBatchConfig
+from ssge.methods._infonce import augmented
+from ssge.objectives import Losses
+from ssge.objectives.infonce import infonce
+from ssge.ops.random import Key
+
+
+class GCAConfig(AdaptiveConfig, NodeBatchConfig):
+    """Settings of GCA."""
+
+
+@METHODS.register("gca")
+class GCA(Adaptive):
+    """Graph contrastive learning with adaptive augmentation; formulas at `ssge.objectives.infonce`, `.ops.centrality`.
+
+    The loss is that of GRACE. An edge is dropped the less often, the more central its target is; a feature column the
+    less often, the more central the nodes are that have it. No rate exceeds 0.7. Batches of nodes are those of GRACE,
+    with the rates of the whole graph.
+
+    Random: the initial weights, the dropped edges and the masked columns of each view. Cost of a step: two passes of
+    the encoder and O(n^2 d) time for the similarities, in O(n d) memory; once before training O(m) per iteration of
+    the centrality.
+
+    Differences from the released code: equal centralities give equal rates, where it divides 0 by 0; a column without
+    any entry has the rate of the least central one, where it takes the logarithm of 0; PageRank teleports, where it
+    walks lazily (``lazy_pagerank``); degrees are in-degrees, which differs on directed graphs alone; no n x n matrix is
+    formed; weights of the projector are Xavier-uniform. With ``leaky_relu`` the activation is that of the code's rrelu,
+    which never draws a slope.
+    """
+
+    name: ClassVar[str] = "gca"
+    title: ClassVar[str] = "GCA"
+    family: ClassVar[str] = "contrastive"
+    inputs: ClassVar[str] = "A, X"
+    reference: ClassVar[str] = "Zhu et al., Graph Contrastive Learning with Adaptive Augmentation, WWW 2021"
+    Config: ClassVar[type[MethodConfig]] = GCAConfig
+
+    config: GCAConfig
+
+    def forward(self, batch: Batch, key: Key) -> Losses:
+        """Return InfoNCE of the projections of two views, drawn by centrality, over the seeds."""
+        h1, h2 = self.encoded(augmented(batch.view, batch.augmentations, key))
+        loss = infonce(self.projector(h1), self.projector(h2), self.config.temperature)
+        return Losses(loss, {"infonce": loss.detach()})

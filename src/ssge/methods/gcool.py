@@ -1,0 +1,90 @@
+"""gCooL: inter-view InfoNCE, and communities that are learned along with the nodes."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import torch
+from pydantic import Field, PositiveInt
+from torch import Tensor, nn
+
+from ssge.graph import GraphInfo
+from ssge.methods._adaptive import Adaptive, AdaptiveConfig, Batch
+from ssge.methods._base import METHODS, MethodConfig
+from ssge.methods._infonce import augmented
+from ssge.objectives import Losses
+from ssge.objectives.community import community_contrast, deca
+from ssge.objectives.infonce import infonce
+from ssge.ops.communities import soft_assignments
+from ssge.ops.edges import edge_matrix, without_loops
+from ssge.ops.random import Key
+
+
+class GCooLConfig(AdaptiveConfig):
+    """Settings of gCooL."""
+
+    communities: PositiveInt = Field(10, description="Number of communities [K].")
+    density_penalty: float = Field(1.0, ge=0, description="Weight of the edges between communities [lambda].")
+    stride: PositiveInt = Field(500, description="Epochs in which the weight of the density falls to 1/e.")
+    fading: float = Field(0.2, gt=0, description="Share of the stride after which communities play no part any more.")
+    one_sided: bool = Field(False, description="Contrast the nodes of the first view alone, as released.")
+
+
+@METHODS.register("gcool")
+class GCooL(Adaptive):
+    """Graph communal contrastive learning; formulas at `ssge.objectives.infonce` and `ssge.objectives.community`.
+
+    With t the number of epochs so far, c = exp(-t / stride) and a = max(0, 1 - t / (fading stride)), the loss is
+
+        inter-view InfoNCE of the nodes + a (c DeCA + (1 - c) contrast of nodes and communities)
+
+    in which DeCA is the mean over both views. Centers of communities are parameters that learn from DeCA alone. Nodes
+    take part with their projections, in the assignment to communities as well. Views are drawn as in GCA.
+
+    Random: the initial weights and centers, the dropped edges and the masked columns of each view. Cost of a step: two
+    passes of the encoder, O(n^2 d) time for the similarities of nodes and O(m K + n K d) for the communities.
+
+    Differences from the released code: the nodes of both views are anchors, as in the paper (``one_sided`` for the
+    code, which takes those of the first view twice); no n x n matrix is formed; empty communities are left out of the
+    contrast; differences of the views are those of GCA.
+    """
+
+    name: ClassVar[str] = "gcool"
+    title: ClassVar[str] = "gCooL"
+    family: ClassVar[str] = "contrastive"
+    inputs: ClassVar[str] = "A, X"
+    reference: ClassVar[str] = "Li et al., Graph Communal Contrastive Learning, WWW 2022"
+    Config: ClassVar[type[MethodConfig]] = GCooLConfig
+
+    config: GCooLConfig
+    progress: Tensor
+
+    def __init__(self, config: GCooLConfig, info: GraphInfo, generator: torch.Generator) -> None:
+        super().__init__(config, info, generator)
+        self.centers = nn.Parameter(torch.randn(config.communities, config.widths[-1], generator=generator))
+        self.register_buffer("progress", torch.zeros(()))  # saved with the weights, so that training can resume
+
+    def forward(self, batch: Batch, key: Key) -> Losses:
+        """Return the contrast of nodes, and the density and contrast of communities while they play a part."""
+        c, views = self.config, augmented(batch.view, batch.augmentations, key)
+        h1, h2 = (self.projector(h) for h in self.encoded(views))
+        nodes = infonce(h1, h2, c.temperature, intra=False, symmetric=not c.one_sided)
+        r1, r2 = (soft_assignments(h, self.centers, c.temperature) for h in (h1, h2))
+        a1, a2 = (edge_matrix(without_loops(view.adjacency.entries[0])) for view in views)
+        density = (deca(r1, a1, c.density_penalty) + deca(r2, a2, c.density_penalty)) / 2
+        contrast = community_contrast(h1, h2, r1.argmax(1), r2.argmax(1), c.communities, c.temperature)
+        part, share = self.weights()
+        total = nodes + part * (share * density + (1 - share) * contrast)
+        terms = {"nodes": nodes, "density": density, "communities": contrast}
+        return Losses(total, {name: term.detach() for name, term in terms.items()})
+
+    def weights(self) -> tuple[float, float]:
+        """Return a, the weight of the communities, and c, the share of their density in it."""
+        c = self.config
+        epochs = float(self.progress) * c.epochs
+        return max(0.0, 1 - epochs / (c.fading * c.stride)), math.exp(-epochs / c.stride)
+
+    def after_step(self, progress: float) -> None:
+        """Take note of the epochs so far."""
+        self.progress.fill_(progress)
