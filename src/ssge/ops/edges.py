@@ -9,10 +9,7 @@ from ssge.ops.sparse import CSR, SparseMatrix, row_indices, transpose
 
 def without_loops(rows: CSR) -> CSR:
     """Return the entries off the diagonal."""
-    kept = rows.indices != row_indices(rows.indptr)
-    before = torch.zeros(kept.numel() + 1, dtype=rows.indptr.dtype, device=kept.device)
-    torch.cumsum(kept, 0, out=before[1:])
-    return CSR(before[rows.indptr], rows.indices[kept], rows.values[kept])
+    return rows.filter(rows.indices != row_indices(rows.indptr))
 
 
 def edge_matrix(rows: CSR) -> SparseMatrix:
