@@ -10,7 +10,7 @@ from graphs import dense, random_graph
 from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.ops.adjacency import Adjacency
-from ssge.ops.diffusion import matching_threshold, pagerank, ppr_diffusion, top_pagerank
+from ssge.ops.diffusion import pagerank, ppr_diffusion, top_pagerank
 from ssge.ops.sparse import CSR, csr_tensor
 
 
@@ -147,17 +147,6 @@ def test_scaled_columns() -> None:
     )
     empty = ppr_diffusion(adjacency(graph), 0.05, threshold=0.5, scale="sum")
     assert torch.isfinite(empty.values).all() and (np.count_nonzero(filled(empty), axis=0) == 0).any()
-
-
-def test_threshold_that_matches_the_degree() -> None:
-    rows = ppr_diffusion(adjacency(random_graph()), 0.2)
-    truth = filled(rows)
-    counts = {choice: np.count_nonzero(truth >= choice) / 60 for choice in (1e-5, 1e-4, 1e-3, 1e-2)}
-    for choice, count in counts.items():
-        found, kept = matching_threshold(rows, count)
-        assert counts[found] == count
-        np.testing.assert_array_equal(filled(kept), np.where(truth >= found, truth, 0))
-        assert choice in counts
 
 
 def test_isolated_node_keeps_to_itself() -> None:
