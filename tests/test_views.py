@@ -12,7 +12,7 @@ from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.ops.random import Key
 from ssge.training.checkpoint import build
-from ssge.views import Compose, DropEdges, MaskFeatures, View
+from ssge.views import Compose, DropEdges, MaskFeatures, ShuffleNodes, View
 
 KEY = Key(0).fold_in("train", 1)
 
@@ -129,3 +129,13 @@ def test_embedding_some_nodes_equals_embedding_all(
     assert method.prepare(graph).k_hop_subgraph(torch.from_numpy(nodes), 2).num_nodes < n
     some = method.embed(graph, nodes=nodes)
     assert torch.allclose(some, method.embed(graph)[nodes], rtol=1e-12, atol=1e-14)
+
+
+def test_shuffled_nodes_have_the_rows_of_others_and_keep_their_edges() -> None:
+    clean = view()
+    shuffled = ShuffleNodes()(clean, KEY)
+    order = KEY.fold_in("shuffle").permutation(300)
+    assert torch.equal(order.sort().values, torch.arange(300)) and (order != torch.arange(300)).sum() > 290
+    assert isinstance(clean.features.matrix, torch.Tensor) and isinstance(shuffled.features.matrix, torch.Tensor)
+    assert torch.equal(shuffled.features.matrix, clean.features.matrix[order])
+    assert shuffled.adjacency is clean.adjacency

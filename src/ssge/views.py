@@ -117,6 +117,15 @@ class MaskFeatures:
         return view._replace(features=view.features.mask(key.fold_in("columns").keep(columns, self.rate)))
 
 
+class ShuffleNodes:
+    """Give each node the features of another one: the rows of X in random order. The edges stay."""
+
+    def __call__(self, view: View, key: Key) -> View:
+        """Return the view with shuffled features."""
+        order = key.fold_in("shuffle").permutation(view.num_nodes, view.features.device)
+        return view._replace(features=view.features.permute(order))
+
+
 class Compose:
     """Apply augmentations one after another."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from ssge.nn.heads import Head
+from ssge.nn.heads import Bilinear, Head
 
 
 def head(norm: float | None = None, seed: int = 0) -> Head:
@@ -39,3 +39,20 @@ def test_weights_come_from_the_generator() -> None:
     for name, tensor in head().state_dict().items():
         assert torch.equal(tensor, first[name])
     assert not torch.equal(head(seed=3).hidden.weight, first["hidden.weight"])
+
+
+def test_output_without_a_bias() -> None:
+    model = Head((4, 7, 3), "relu", torch.Generator(), output_bias=False)
+    assert model.output.bias is None
+    assert [name for name, _ in model.named_parameters()] == ["hidden.weight", "hidden.bias", "output.weight"]
+
+
+def test_bilinear_weights_fill_the_bound_of_torch_s_initialization() -> None:
+    model = Bilinear(30, 50, torch.Generator().manual_seed(0))
+    released = torch.nn.Bilinear(30, 50, 1)  # its weight is 1 x 30 x 50
+    torch.nn.init.xavier_uniform_(released.weight)
+    bound = (6 / (30 * 50 + 50)) ** 0.5
+    for weight in (model.weight, released.weight):
+        assert 0.99 * bound < weight.abs().max() <= bound
+    assert model.weight.shape == (30, 50) and model.bias is not None and model.bias.tolist() == [0]
+    assert Bilinear(3, 3, torch.Generator(), bias=False).bias is None

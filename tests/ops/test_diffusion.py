@@ -10,7 +10,8 @@ from graphs import dense, random_graph
 from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.ops.adjacency import Adjacency
-from ssge.ops.diffusion import matching_threshold, pagerank, ppr_diffusion, top_pagerank
+from ssge.ops.diffusion import Diffusion, pagerank, ppr_diffusion, top_pagerank
+from ssge.ops.random import Key
 from ssge.ops.sparse import CSR, csr_tensor
 
 
@@ -149,17 +150,6 @@ def test_scaled_columns() -> None:
     assert torch.isfinite(empty.values).all() and (np.count_nonzero(filled(empty), axis=0) == 0).any()
 
 
-def test_threshold_that_matches_the_degree() -> None:
-    rows = ppr_diffusion(adjacency(random_graph()), 0.2)
-    truth = filled(rows)
-    counts = {choice: np.count_nonzero(truth >= choice) / 60 for choice in (1e-5, 1e-4, 1e-3, 1e-2)}
-    for choice, count in counts.items():
-        found, kept = matching_threshold(rows, count)
-        assert counts[found] == count
-        np.testing.assert_array_equal(filled(kept), np.where(truth >= found, truth, 0))
-        assert choice in counts
-
-
 def test_isolated_node_keeps_to_itself() -> None:
     found = filled(ppr_diffusion(adjacency(random_graph())))
     assert found[59, 59] == pytest.approx(1) and np.count_nonzero(found[59]) == np.count_nonzero(found[:, 59]) == 1
@@ -169,3 +159,32 @@ def test_isolated_node_keeps_to_itself() -> None:
 def test_teleport_out_of_range(teleport: float) -> None:
     with pytest.raises(InputError, match="teleport must be above 0"):
         ppr_diffusion(adjacency(random_graph()), teleport)
+
+
+def test_diffusion_is_a_matrix_as_it_is() -> None:
+    graph = random_graph(directed=True)
+    s = Diffusion.of_rows(ppr_diffusion(adjacency(graph), threshold=1e-3))
+    truth = exact(graph, 0.2)
+    truth = torch.from_numpy(np.where(truth >= 1e-3, truth, 0))
+    h = torch.randn(60, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    torch.testing.assert_close(s @ h, truth @ h)
+    torch.testing.assert_close(s.block(20, 50, h.detach()), (truth @ h)[20:50])
+    assert torch.autograd.gradcheck(lambda x: s @ x, (h,))
+
+
+def test_parts_of_a_diffusion_and_dropped_entries() -> None:
+    s = Diffusion.of_rows(ppr_diffusion(adjacency(random_graph(weighted=True)), threshold=1e-3))
+    matrix = s.matrix.forward.to_dense()
+    nodes = torch.arange(0, 60, 3)
+    once = s.subgraph(nodes)
+    torch.testing.assert_close(once.matrix.forward.to_dense(), matrix[nodes][:, nodes])
+    twice = once.subgraph(torch.tensor([1, 4, 7]))
+    torch.testing.assert_close(twice.matrix.backward.to_dense(), matrix[[3, 12, 21]][:, [3, 12, 21]].t())
+    dropped = s.drop_edges(Key(0), 0.5)
+    left = dropped.matrix.forward.to_dense()
+    assert torch.equal(left.diag(), matrix.diag())
+    assert ((left == 0) | (left == matrix)).all() and 0.4 < (left != 0).sum() / (matrix != 0).sum() < 0.65
+    assert torch.equal(dropped.subgraph(nodes).matrix.forward.to_dense(), left[nodes][:, nodes])
+    assert torch.equal(
+        dropped.subgraph(nodes).subgraph(torch.arange(9)).matrix.forward.to_dense(), left[::3, ::3][:9, :9]
+    )

@@ -146,3 +146,17 @@ def test_rows_are_divided_by_their_absolute_sums(kind: str) -> None:
         (gradient,) = torch.autograd.grad(product.sum(), weight)  # of sparse X it goes through the transpose
         torch.testing.assert_close(gradient, whole.sum(0)[:, None].expand(6, 4))
     torch.testing.assert_close(given @ weight, torch.from_numpy(x) @ weight)  # what was given has not changed
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("mask", MASKS)
+def test_permuted_rows(kind: str, mask: list[bool] | None) -> None:
+    order = torch.randperm(9, generator=torch.Generator().manual_seed(0))
+    x = features(kind) if mask is None else features(kind).mask(torch.tensor(mask))
+    weight = torch.randn(6, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    torch.testing.assert_close(x.permute(order) @ weight, (x @ weight)[order])
+    gradient = torch.arange(36, dtype=torch.float64).view(9, 4)
+    permuted, selected = (
+        torch.autograd.grad(rows @ weight, weight, gradient)[0] for rows in (x.permute(order), x.select(order))
+    )
+    torch.testing.assert_close(permuted, selected)

@@ -6,26 +6,61 @@ With T = A the normalized adjacency of a view (self-loops among its entries) and
 
 row i of S belongs to the walk from node i against the direction of the edges, from a target to its sources.
 `top_pagerank` finds the largest entries of some rows at a time by pushing, without S. `ppr_diffusion` returns S itself
-as a sparse matrix, of which small entries can be left out: MVGRL and MERIT take it as a second view of the graph.
+as a sparse matrix, of which small entries can be left out: MVGRL and MERIT take it as a second view of the graph, in
+the form of a `Diffusion`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor
 
 from ssge.errors import InputError
-from ssge.ops.adjacency import Adjacency
-from ssge.ops.sparse import CSR, csr_tensor, spmm
+from ssge.ops.adjacency import Adjacency, Pattern
+from ssge.ops.random import Key
+from ssge.ops.sparse import CSR, SparseMatrix, csr_tensor, spmm
 
 ColumnScale: TypeAlias = Literal["none", "sum", "max"]
 
 _ENTRIES = 1 << 22  # numbers of S in memory at once
-_EXACT_NODES = 1 << 13  # up to here S comes from a dense factorization, 2 x 256 MB in float32
+EXACT_NODES = 1 << 13
+"""Up to here S comes from a dense factorization, 2 x 256 MB in float32."""
+
+
+class Diffusion(Adjacency):
+    """A diffusion matrix in the place of a view's adjacency: taken as it is, without normalization.
+
+    It has no use for the parameter ``normalization``.
+    """
+
+    @classmethod
+    def of_rows(cls, rows: CSR) -> Diffusion:
+        """Take the rows of S."""
+        return cls(Pattern(rows, weighted=True))
+
+    @cached_property
+    def matrix(self) -> SparseMatrix:
+        """The matrix and its transpose."""
+        return SparseMatrix(*self.entries)
+
+    def drop_edges(self, key: Key, rate: float) -> Diffusion:
+        """Return the matrix without the entries that the key drops; its diagonal always stays."""
+        return Diffusion(self.pattern, drops=(*self.drops, (key, rate)))
+
+    def subgraph(self, nodes: Tensor) -> Diffusion:
+        """Return the rows and columns of some nodes (ascending)."""
+        pattern = self.pattern
+        position = torch.full((pattern.incoming.indptr.numel() - 1,), -1, dtype=torch.int32, device=self.device)
+        position[nodes] = torch.arange(nodes.numel(), dtype=torch.int32, device=self.device)
+        rows = pattern.incoming.select(nodes)
+        rows = rows._replace(indices=position[rows.indices])
+        whole = nodes if pattern.nodes is None else pattern.nodes[nodes]
+        return Diffusion(Pattern(rows.filter(rows.indices >= 0), True, whole), drops=self.drops)
 
 
 def top_pagerank(
@@ -114,7 +149,7 @@ def ppr_diffusion(
     threshold: float = 0.0,
     k: int | None = None,
     scale: ColumnScale = "none",
-    exact_nodes: int = _EXACT_NODES,
+    exact_nodes: int = EXACT_NODES,
     tolerance: float | None = None,
 ) -> CSR:
     """Return S, without its small entries if so asked.
@@ -126,7 +161,7 @@ def ppr_diffusion(
     teleport
         Alpha, above 0 and at most 1: 0.2 in MVGRL, 0.05 in MERIT.
     threshold
-        Entries below it are left out, as in MERIT at 1e-4; entries of 0 always are. See also `matching_threshold`.
+        Entries below it are left out, as in MERIT at 1e-4; entries of 0 always are.
     k
         At most so many entries per row, the largest ones; None: no such limit.
     scale
@@ -158,23 +193,8 @@ def ppr_diffusion(
         counts.append(torch.bincount(row, minlength=block.shape[0]))
         columns.append(column.to(torch.int32))
         values.append(block[row, column])
-    indptr = torch.cat([counts[0].new_zeros(1), torch.cat(counts).cumsum(0)])
+    indptr = torch.cat([counts[0].new_zeros(1), torch.cat(counts).cumsum(0)]).to(torch.int32)
     return _scaled_columns(CSR(indptr, torch.cat(columns), torch.cat(values)), scale)
-
-
-def matching_threshold(
-    rows: CSR, degree: float, choices: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)
-) -> tuple[float, CSR]:
-    """Return the choice that leaves nearly ``degree`` entries per row, and the matrix of these entries.
-
-    MVGRL thresholds S on CiteSeer so that it has about as many entries as A: ``degree`` is the mean degree.
-    """
-    n = rows.indptr.numel() - 1
-    best = min(choices, key=lambda choice: abs(degree - int((rows.values >= choice).sum()) / n))
-    kept = rows.values >= best
-    before = torch.zeros(kept.numel() + 1, dtype=rows.indptr.dtype, device=kept.device)
-    torch.cumsum(kept, 0, out=before[1:])
-    return best, CSR(before[rows.indptr.long()], rows.indices[kept], rows.values[kept])
 
 
 def _exact_rows(adjacency: Adjacency, teleport: float) -> Iterator[Tensor]:

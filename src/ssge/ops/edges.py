@@ -1,18 +1,17 @@
-"""Edges as a plain sparse matrix: without self-loops, ready for products, or averaging over neighbors."""
+"""Edges as a plain sparse matrix: without self-loops, ready for products, averaging over neighbors, or with more."""
 
 from __future__ import annotations
 
 import torch
 
+from ssge.ops.adjacency import Adjacency, Pattern
+from ssge.ops.sampling import Pairs, sample_non_edges
 from ssge.ops.sparse import CSR, SparseMatrix, row_indices, transpose
 
 
 def without_loops(rows: CSR) -> CSR:
     """Return the entries off the diagonal."""
-    kept = rows.indices != row_indices(rows.indptr)
-    before = torch.zeros(kept.numel() + 1, dtype=rows.indptr.dtype, device=kept.device)
-    torch.cumsum(kept, 0, out=before[1:])
-    return CSR(before[rows.indptr], rows.indices[kept], rows.values[kept])
+    return rows.filter(rows.indices != row_indices(rows.indptr))
 
 
 def edge_matrix(rows: CSR) -> SparseMatrix:
@@ -28,3 +27,28 @@ def neighbor_mean(rows: CSR) -> SparseMatrix:
     count = rows.indptr.diff().long()
     share = count.to(rows.values.dtype).reciprocal()  # of no neighbors: infinite, and never taken
     return edge_matrix(rows._replace(values=share.repeat_interleave(count)))
+
+
+def add_edges(adjacency: Adjacency, count: int, generator: torch.Generator) -> Adjacency:
+    """Return the adjacency with random edges of weight 1 beside its own, normalized by the degrees that this gives.
+
+    The edges are directed. They are ``count`` draws, with replacement, from the pairs that had no edge before any was
+    dropped; a pair that is drawn twice is added once. The degrees of a subgraph are then those of its own edges.
+
+    Cost O((m + count) log(m + count)).
+    """
+    incoming = adjacency.entries[0]
+    n = incoming.indptr.numel() - 1
+    key, values = _keys(incoming, n), incoming.values
+    if adjacency.num_entries < n * n:
+        drawn = sample_non_edges(Pairs.of(adjacency), count, generator).rows
+        added: torch.Tensor = torch.unique(_keys(drawn, n))
+        key, values = torch.cat([key, added]), torch.cat([values, values.new_ones(added.numel())])
+    key, order = key.sort()
+    starts = torch.searchsorted(key, torch.arange(n + 1, device=key.device) * n)
+    rows = CSR(starts.to(incoming.indptr.dtype), (key % n).to(incoming.indices.dtype), values[order])
+    return Adjacency(Pattern(rows, adjacency.pattern.weighted), adjacency.normalization)
+
+
+def _keys(rows: CSR, n: int) -> torch.Tensor:
+    return row_indices(rows.indptr).long() * n + rows.indices

@@ -97,6 +97,17 @@ class Features:
             return Features(SparseMatrix(rows, transpose(rows, self.shape[1])[0]), self.kept)
         return Features(self.matrix.index_select(0, nodes), self.kept)
 
+    def permute(self, order: Tensor) -> Features:
+        """Return all rows in another order; unlike `select`, it sorts nothing."""
+        if not isinstance(self.matrix, SparseMatrix):
+            return self.select(order)
+        position = torch.empty_like(order)
+        position[order] = torch.arange(order.numel(), device=order.device)
+        columns = self.matrix.backward
+        rows = position.to(columns.col_indices().dtype)[columns.col_indices()]
+        moved = CSR(columns.crow_indices(), rows, columns.values())
+        return Features(SparseMatrix(self.matrix.rows.select(order), moved), self.kept)
+
     def __matmul__(self, weight: Tensor) -> Tensor:
         if isinstance(self.matrix, SparseMatrix):
             return self.matrix @ (weight if self.kept is None else weight * self.kept.unsqueeze(1))

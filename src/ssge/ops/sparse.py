@@ -35,6 +35,12 @@ class CSR(NamedTuple):
         entries = torch.arange(int(indptr[-1]), device=rows.device) + shift.repeat_interleave(counts)
         return CSR(indptr, self.indices[entries], self.values[entries])
 
+    def filter(self, kept: Tensor) -> CSR:
+        """Return the matrix with some of its entries, by a mask."""
+        before = torch.zeros(kept.numel() + 1, dtype=self.indptr.dtype, device=kept.device)
+        torch.cumsum(kept, 0, out=before[1:])
+        return CSR(before[self.indptr], self.indices[kept], self.values[kept])
+
 
 def csr_from_coo(row: Tensor, column: Tensor, num_rows: int, dtype: torch.dtype) -> CSR:
     """Return the matrix with ones at the given places, in any order; a place given twice counts twice."""

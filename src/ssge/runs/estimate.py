@@ -133,7 +133,8 @@ def _generous(graph: Graph, plan: Plan, itemsize: int) -> int:
     dense = 0 if hasattr(graph.features, "nnz") else 4 * p
     heads = getattr(config, "heads", 1)
     walks = getattr(config, "batch", 0) * getattr(config, "walk_length", 0) * 40
-    rows = n * (GENEROUS * (sum(widths) * heads + max(widths) + getattr(config, "anchors", 0)) + dense)
+    hidden = getattr(config, "anchors", 0) + getattr(config, "predictor_width", 0)
+    rows = n * (GENEROUS * (sum(widths) * heads + max(widths) + hidden) + dense)
     numbers: int = rows + 64 * (m + n) * heads + 4 * sum(widths) * p + walks * max(widths)
     return int(itemsize * numbers) + _CHUNKS
 

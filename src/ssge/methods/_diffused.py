@@ -1,0 +1,99 @@
+"""What MVGRL and MERIT share: the graph and its diffusion as two views, whole or as subgraphs of random nodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from pydantic import Field, PositiveInt
+from torch import Tensor
+
+from ssge.graph import Graph, GraphInfo
+from ssge.methods._base import Method, MethodConfig
+from ssge.nn.encoders import GCN
+from ssge.ops.diffusion import EXACT_NODES, ColumnScale, Diffusion, ppr_diffusion
+from ssge.ops.random import Key
+from ssge.views import View
+
+
+class DiffusedConfig(MethodConfig):
+    """Settings of the diffusion and of the steps."""
+
+    weight_decay: float = Field(0.0, ge=0, description="L2 penalty, added to the gradient as in Adam.")
+    widths: tuple[PositiveInt, ...] = Field(
+        (512,), min_length=1, description="Width of each layer, the embedding last."
+    )
+    teleport: float = Field(0.2, gt=0, le=1, description="Probability that the walk of PageRank returns [alpha].")
+    threshold: float = Field(1e-4, ge=0, description="Smaller entries of the diffusion are left out.")
+    diffusion_neighbors: PositiveInt | None = Field(
+        None, description="Entries of the diffusion per node, the largest ones. All above the threshold if not given."
+    )
+    column_scale: ColumnScale = Field("none", description="Divide columns of the diffusion by their sum or maximum.")
+    batch_nodes: PositiveInt | None = Field(
+        None, description="Random nodes per step, with the edges among them. All nodes if not given."
+    )
+    normalize_features: bool = Field(True, description="Divide each row of X by its sum of absolute values.")
+
+
+class Diffused(NamedTuple):
+    """The same features over the graph and over its diffusion.
+
+    Attributes
+    ----------
+    graph, diffusion
+        The two views.
+    batch_nodes
+        Nodes per step; None: all.
+    """
+
+    graph: View
+    diffusion: View
+    batch_nodes: int | None = None
+
+    def batches(self, key: Key) -> Iterator[Diffused]:
+        """Yield the whole graph, or both views of as many nodes at a time, each node once, in random order."""
+        n = self.graph.num_nodes
+        if self.batch_nodes is None or self.batch_nodes >= n:
+            yield self
+            return
+        order = key.fold_in("order").permutation(n, self.graph.features.device)
+        for part in order.tensor_split(math.ceil(n / self.batch_nodes)):
+            nodes = part.sort().values
+            features = self.graph.features.select(nodes)
+            graph, diffusion = (View(features, view.adjacency.subgraph(nodes)) for view in (self.graph, self.diffusion))
+            yield Diffused(graph, diffusion)
+
+
+class DiffusedMethod(Method):
+    """A method whose embedding is the sum of the representations in the graph and in its diffusion."""
+
+    config: DiffusedConfig
+    encoder: GCN
+
+    @property
+    def encoders(self) -> tuple[GCN, GCN]:
+        """The encoders of the graph and of the diffusion."""
+        return self.encoder, self.encoder
+
+    @classmethod
+    def dense_memory(cls, config: Any, info: GraphInfo, itemsize: int) -> int:
+        """Return the bytes of the factorization that gives the exact diffusion, or of the entries that are kept."""
+        n = info.num_nodes
+        if n <= EXACT_NODES:
+            return 2 * itemsize * n * n
+        return n * (config.diffusion_neighbors or 0) * (2 * itemsize + 16)
+
+    def prepare(self, graph: Graph) -> Diffused:
+        """Return the clean view and its diffusion."""
+        c, view = self.config, super().prepare(graph)
+        rows = ppr_diffusion(view.adjacency, c.teleport, c.threshold, c.diffusion_neighbors, c.column_scale)
+        return Diffused(view, view._replace(adjacency=Diffusion.of_rows(rows)), c.batch_nodes)
+
+    def encode(self, prepared: Diffused, nodes: Tensor | None = None) -> Tensor:
+        """Return the sum of both views' representations, n x d, or the rows of some nodes."""
+        outputs = []
+        for view, encoder in zip((prepared.graph, prepared.diffusion), self.encoders, strict=True):
+            part = view if nodes is None else view.k_hop_subgraph(nodes, encoder.hops)
+            outputs.append(part.at_seeds(encoder.embed(part)))
+        return outputs[0] + outputs[1]
