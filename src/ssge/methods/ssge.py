@@ -82,9 +82,8 @@ class SSGE(Method):
     With another ``objective`` the same views and encoder descend `ssge.objectives.whitening.w_mse` or
     `ssge.objectives.infonce.direct_infonce`; weights of terms and the floor of eigenvalues then play no part.
 
-    With ``batch_nodes`` an epoch is several steps, each on some nodes, drawn anew. The objective is that of their
-    representations, which are those in whole views, because all nodes that they hear from are taken along. Memory and
-    time of a step then follow the nodes that are heard; an MLP hears none but those of the step.
+    With ``batch_nodes`` an epoch has several steps, each on some of the nodes (`ssge.training.batches`). The objective
+    is that of their representations in the whole views.
     """
 
     name: ClassVar[str] = "ssge"
@@ -106,13 +105,12 @@ class SSGE(Method):
 
     @classmethod
     def default_config(cls, info: GraphInfo) -> dict[str, Any]:
-        """Let widths, the weight of uniformity and epochs follow the graph; docs/defaults.md has the figures.
+        """Choose widths, the weight of uniformity and epochs for the size of a graph; docs/defaults.md has the figures.
 
-        Two layers as wide as the power of two next to the least of 512, the number of features and a quarter of the
-        number of nodes, because uniformity is a matter of d x d correlations over n nodes. The weight falls with the
-        number of features and rises with the root of the mean degree, as do, by and large, those that the paper chose
-        for its datasets: the more neighbors a node has, the more alike the outputs of the untrained encoder are, and
-        the more, and the longer, they have to be spread.
+        The width is a power of two near the smallest of 512, the number of features and a quarter of the number of
+        nodes, because uniformity needs d x d correlations over n nodes. The weight falls with the number of features and
+        rises with the root of the mean degree, roughly as the paper's choices do: more neighbors make the outputs of the
+        untrained encoder more alike, so they need a larger weight and more epochs to spread.
         """
         degree = info.num_edges / info.num_nodes
         room = min(512, info.num_features, info.num_nodes // 4)

@@ -48,7 +48,7 @@ class Diffusion(Adjacency):
         """The matrix and its transpose."""
         return SparseMatrix(*self.entries)
 
-    def drop_edges(self, key: Key, rate: float) -> Diffusion:
+    def drop_edges(self, key: Key, rate: float | Tensor) -> Diffusion:
         """Return the matrix without the entries that the key drops; its diagonal always stays."""
         return Diffusion(self.pattern, drops=(*self.drops, (key, rate)))
 
