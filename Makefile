@@ -35,7 +35,7 @@ pages: $(VENV)/.ready ## Renew all pages from the records; computes nothing
 stale: $(VENV)/.ready ## List the records that the code, recipes and settings of today do not give
 	$(BIN)/python benchmarks/pages.py --stale
 
-results: $(VENV)/.ready ## Run the recipes of SSGE whose records are missing or stale: README, docs/speed.md, docs/baselines.md
+results: $(VENV)/.ready ## Run the recipes of SSGE whose records are missing or stale: README, docs/results.md, docs/speed.md, docs/baselines.md
 	$(BIN)/python benchmarks/recipes.py --methods ssge --seeds 5
 
 baselines: $(VENV)/.ready ## Run the recipes of all methods whose records are missing or stale: docs/baselines.md

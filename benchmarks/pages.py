@@ -60,8 +60,8 @@ class Group(NamedTuple):
 
 GROUPS = (
     Group("recipes", "recipes/*/*.json", (), (
-        Page("README.md", "results", "results"),
-        Page("README.md", "fast", "fast"),
+        Page("README.md", "summary", "overview"),
+        Page("docs/results.md", "results", "results"),
         Page("docs/speed.md", "fast", "fast"),
         Page("docs/baselines.md", "baselines", "baselines"),
     )),

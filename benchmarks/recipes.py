@@ -1,4 +1,4 @@
-"""Recipes over several encoder seeds: tables of the README, of docs/speed.md, and of docs/baselines.md.
+"""Recipes over several encoder seeds: tables of the README, docs/results.md, docs/speed.md and docs/baselines.md.
 
 Writes results/recipes/<recipe>.json for each recipe whose record is missing, stale or of fewer seeds. Each run has a
 process of its own, because peak memory is that of a process. Recipes of a dataset take turns, seed by seed, so that all
@@ -29,6 +29,14 @@ log = logging.getLogger(__name__)
 OURS = "ssge"
 GRAPHS = ("cora", "citeseer", "pubmed", "wikics", "computer", "coauthor_cs", "arxiv")
 DATASETS = (*GRAPHS, "imports")
+OVERVIEW = ("cora", "citeseer", "pubmed", "computer", "coauthor_cs")
+REFERENCES = {
+    "raw features": "raw features",
+    "propagated features": "propagated features, A²X",
+    "mean of 8 hops": "mean of 8 hops",
+    "untrained encoder": "untrained encoder",
+}
+"""Reference rows of the README by their names in the records, and how the README names them."""
 FAMILIES = ("supervised", "traditional", "contrastive", "non-contrastive")
 BOTH = ("paper", "paper-lbfgs")
 RANDOM, AT_RANDOM = "random", {"afgrl", "rgrl"}
@@ -109,6 +117,45 @@ def measure(chosen: Sequence[Recipe], seeds: int) -> dict[str, str]:
 def own(summary: Summary) -> list[RunRecord]:
     """Return the runs of the recipe, without reference rows."""
     return [record for record in summary.records if record.recipe is not None]
+
+
+def overview(summaries: Sequence[Summary]) -> str:
+    """Return accuracy and NMI of SSGE beside references and published figures, one column per graph with a record."""
+    named = {one.recipe.name: one for one in summaries}
+    found = {name: named[f"{OURS}/{name}"] for name in OVERVIEW if f"{OURS}/{name}" in named}
+    if not found:
+        return ""
+    lines = [[title, *(_reference(one, name) for one in found.values())] for name, title in REFERENCES.items()]
+    lines.append(["SSGE", *(_both(rows(own(one), one.protocol.name)[0]) for one in found.values())])
+    lines.append(["published", *(_published(one) for one in found.values())])
+    lines = [cells for cells in lines if set(cells[1:]) != {"-"}]
+    seeds = sorted({len(own(one)) for one in found.values()})
+    number = "-".join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))
+    notes = {f"Protocol `{one.protocol.name}`, {where(own(one)[-1])}." for one in found.values()}
+    text = [f"Accuracy % / NMI %, means over {number} encoder seeds; ± is the standard deviation over seeds."]
+    text += sorted(notes)
+    if missing := [name for name in OVERVIEW if name not in found]:
+        text.append(f"No record yet: {', '.join(missing)}.")
+    return table(("", *found), lines) + "\n" + "\n".join(text) + "\n"
+
+
+def _reference(summary: Summary, name: str) -> str:
+    some = [record for record in summary.records if record.recipe is None and record.method == name]
+    return _both(rows(some, summary.protocol.name)[0]) if some else "-"
+
+
+def _both(row: Row) -> str:
+    std = f" ± {row.encoder_std:.1f}" if row.seeds > 1 else ""
+    return f"{row.accuracy:.1f}{std} / {row.nmi:.1f}"
+
+
+def _published(summary: Summary) -> str:
+    accuracy, std, nmi = (summary.recipe.published.get(key) for key in ("accuracy", "accuracy_deviation", "nmi"))
+    if accuracy is None:
+        return "-"
+    return (
+        f"{accuracy:.1f}" + (f" ± {std:.1f}" if std is not None else "") + f" / {'-' if nmi is None else f'{nmi:.1f}'}"
+    )
 
 
 def results(summaries: Sequence[Summary]) -> str:

@@ -106,6 +106,23 @@ def test_results_show_the_recipe_s_protocol_and_the_published_figures() -> None:
     assert text.count("**") == 2
 
 
+def test_the_overview_has_a_column_per_graph_and_names_those_without_a_record() -> None:
+    made = [summary("ssge", [0.8, 0.9]), summary("ssge", [0.7], dataset="computer"), summary("gae", [0.7])]
+    made.append(summary("ssge", [0.1], dataset="pubmed", name="ssge/pubmed-fast"))  # no recipe of the paper
+    text = script.overview(made)
+    assert cells(text, "") == ["", "cora", "computer"]
+    assert cells(text, "SSGE")[1:] == ["85.0 ± 7.1 / 51.0", "70.0 / 51.0"]
+    assert cells(text, "propagated features, A²X")[1:] == ["70.0 / 51.0"] * 2
+    assert cells(text, "untrained encoder")[1:] == ["60.5 ± 0.7 / 51.0", "60.0 / 51.0"]
+    assert cells(text, "published")[1:] == ["71.5 ± 0.4 / -"] * 2
+    assert "mean of 8 hops" not in text  # in no record
+    assert "means over 1-2 encoder seeds" in text
+    assert "No record yet: citeseer, pubmed, coauthor_cs." in text
+    made[1].records.append(record("mean of 8 hops", 0, [0.75]))
+    assert cells(script.overview(made), "mean of 8 hops")[1:] == ["-", "75.0 / 51.0"]
+    assert script.overview(made[2:]) == ""
+
+
 def test_fast_recipes_stand_beside_those_of_the_paper() -> None:
     made = [summary("ssge", [0.8, 0.82]), summary("ssge", [0.83, 0.85], name="ssge/cora-fast")]
     assert script.fast(made[:1]) == ""

@@ -108,9 +108,9 @@ class SSGE(Method):
         """Choose widths, the weight of uniformity and epochs for the size of a graph; docs/defaults.md has the figures.
 
         The width is a power of two near the smallest of 512, the number of features and a quarter of the number of
-        nodes, because uniformity needs d x d correlations over n nodes. The weight falls with the number of features and
-        rises with the root of the mean degree, roughly as the paper's choices do: more neighbors make the outputs of the
-        untrained encoder more alike, so they need a larger weight and more epochs to spread.
+        nodes, because uniformity needs d x d correlations over n nodes. The weight falls with the number of features
+        and rises with the root of the mean degree, roughly as the paper's choices do: more neighbors make the outputs
+        of the untrained encoder more alike, so they need a larger weight and more epochs to spread.
         """
         degree = info.num_edges / info.num_nodes
         room = min(512, info.num_features, info.num_nodes // 4)
