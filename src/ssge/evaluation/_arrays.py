@@ -12,7 +12,7 @@ from ssge.graph import Split
 
 Matrix: TypeAlias = NDArray[np.floating[Any]]
 
-SPARSE = 0.05
+SPARSE = 0.1
 """Share of nonzero entries below which products of a sparse matrix take less time than those of a dense one."""
 
 
