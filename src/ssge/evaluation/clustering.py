@@ -1,4 +1,4 @@
-"""Clustering: how well k-means on the embedding finds the classes back."""
+"""Clustering: agreement of k-means on the embedding with the classes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def cluster(
     num_clusters
         k; the number of classes if None.
     seeds
-        One k-means (best of 10 starts) for each.
+        One k-means (best of 10 starts) per seed.
     """
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 

@@ -61,7 +61,7 @@ def spectral_clustering(graph: Graph) -> NDArray[np.floating[Any]]:
 def untrained_encoder(graph: Graph, method: str, config: MethodConfig, seed: int) -> NDArray[np.floating[Any]]:
     """Return the raw output of a freshly built, never trained encoder."""
     built = build(method, config.model_dump(), METHODS[method].sizes(graph), seed)
-    built.offset = 0.0  # a setting of trained embeddings, whose root mean square is 1
+    built.offset = 0.0  # a setting of trained embeddings, which have root mean square 1
     embedding: NDArray[np.floating[Any]] = built.embed(graph).numpy()
     return embedding
 
