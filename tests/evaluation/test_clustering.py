@@ -58,9 +58,9 @@ def test_a_matrix_of_almost_only_zeros_is_clustered_as_it_would_be_dense(monkeyp
     y = rng.integers(0, 4, 300)
     X = (rng.random((300, 400)) < 0.005 + 0.4 * (np.arange(400) // 20 == y[:, None])).astype(float)
     assert 0 < np.count_nonzero(X) < clustering.SPARSE * X.size
-    taken, real = [], clustering.best_partition
+    taken, real = [], clustering.best_partitions
     monkeypatch.setattr(
-        clustering, "best_partition", lambda rows, *rest: taken.append(sp.issparse(rows)) or real(rows, *rest)
+        clustering, "best_partitions", lambda rows, *rest: taken.append(sp.issparse(rows)) or real(rows, *rest)
     )
     sparse = clustering.kmeans(X, 4, 0)
     monkeypatch.setattr(clustering, "SPARSE", 0)

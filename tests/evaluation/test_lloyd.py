@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans, kmeans_plusplus
 
 from ssge.evaluation._arrays import unit_rows
-from ssge.evaluation._lloyd import best_partition, lloyd, plus_plus
+from ssge.evaluation._lloyd import best_partitions, lloyd, plus_plus
 
 
 def blurred(n=400, d=10, k=8, spread=0.5, seed=0):
@@ -50,10 +50,16 @@ def test_starts_are_as_good_as_scikit_learn_s():
 
 def test_the_best_of_several_starts_is_kept():
     rows = blurred(k=20)
-    inertia = [best_partition(rows, 20, starts, 1).inertia for starts in (1, 20)]
+    inertia = [best_partitions(rows, 20, starts, [1])[0].inertia for starts in (1, 20)]
     theirs = KMeans(20, n_init=20, random_state=0).fit(rows).inertia_
     assert inertia[1] < inertia[0]
     assert inertia[1] == pytest.approx(theirs, rel=0.02)
+
+
+def test_a_seed_finds_the_same_alone_and_beside_others():
+    rows = blurred()
+    alone, beside = best_partitions(rows, 8, 3, [5])[0], best_partitions(rows, 8, 3, [4, 5])[1]
+    assert np.array_equal(alone.labels, beside.labels)
 
 
 def test_an_empty_cluster_gets_the_farthest_row():
@@ -66,7 +72,7 @@ def test_an_empty_cluster_gets_the_farthest_row():
 
 def test_more_clusters_than_distinct_rows_leave_some_empty():
     rows = np.repeat(np.eye(2), 5, axis=0)
-    found = best_partition(rows, 4, 3, 0)
+    found = best_partitions(rows, 4, 3, [0])[0]
     assert np.unique(found.labels).size == 2
     assert found.inertia == pytest.approx(0)
     assert np.isfinite(found.centers).all()

@@ -79,7 +79,7 @@ def test_a_single_member_is_predicted_but_not_scored(caplog: pytest.LogCaptureFi
         ("two classes with at least 2 nodes each; received 2 classes, the largest with 3 nodes", [0, 1, 2, 3], "aaab"),
         ("labels must have one class for each of 3 nodes", [0, 1, 2], "ab"),
         (r"rows 0\.\.9; received 0\.\.10", [0, 10], "ab"),
-        ("row 1 is there twice", [1, 1, 2, 3], "abab"),
+        ("row 1 occurs twice", [1, 1, 2, 3], "abab"),
     ],
 )
 def test_what_is_refused(message: str, labeled: list[int], labels: str) -> None:

@@ -12,7 +12,7 @@ from ssge.graph import Split
 
 Matrix: TypeAlias = NDArray[np.floating[Any]]
 
-SPARSE = 0.05
+SPARSE = 0.1
 """Share of nonzero entries below which products of a sparse matrix take less time than those of a dense one."""
 
 
@@ -56,12 +56,12 @@ def checked_split(split: Split, n: int) -> Split:
             raise InputError(f"split.{name} must hold rows 0..{n - 1}; received {part.min()}..{part.max()}.")
     rows, count = np.unique(np.concatenate(list(parts.values())), return_counts=True)
     if (count > 1).any():
-        raise InputError(f"split must be disjoint without repeats; row {rows[count > 1][0]} is there twice.")
+        raise InputError(f"split must be disjoint without repeats; row {rows[count > 1][0]} occurs twice.")
     return Split(*(part.astype(np.int64) for part in parts.values()))
 
 
 def deviations(embedding: Matrix) -> NDArray[np.float64]:
-    """Return the columns' standard deviations, in float64; exactly 0 where what is left is only rounding."""
+    """Return the columns' standard deviations, in float64; exactly 0 where they are within rounding."""
     deviation = embedding.std(axis=0, dtype=np.float64)
     # Rounding of the values themselves, and of the mean of n of them.
     relative = max(4 * np.finfo(embedding.dtype).eps, embedding.shape[0] * np.finfo(np.float64).eps)

@@ -6,6 +6,8 @@ of Lloyd's compares rows only with the centers that moved, and updates sums only
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,11 +28,17 @@ class Partition(NamedTuple):
     inertia: float
 
 
-def best_partition(rows: Any, k: int, starts: int, seed: int) -> Partition:
-    """Return the partition of least inertia over some starts; ``rows`` is a dense array or a CSR array."""
+def best_partitions(rows: Any, k: int, starts: int, seeds: Sequence[int]) -> list[Partition]:
+    """Return, for each seed, the partition of least inertia over some starts; ``rows`` is an array or a CSR array."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
     norms = np.asarray((rows * rows).sum(axis=1)).ravel()
-    chosen = plus_plus(rows, norms, k, starts, np.random.default_rng(seed))
-    return min((lloyd(rows, norms, _dense(rows[first])) for first in chosen), key=lambda found: found.inertia)
+    chosen = np.concatenate([plus_plus(rows, norms, k, starts, np.random.default_rng(seed)) for seed in seeds])
+    # One thread per start and several starts at once: pools inside each other compete for the cores.
+    with threadpool_limits(limits=1), ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        found = list(pool.map(lambda first: lloyd(rows, norms, _dense(rows[first])), chosen))
+    return [min(found[i : i + starts], key=lambda one: one.inertia) for i in range(0, len(found), starts)]
 
 
 def plus_plus(rows: Any, norms: Matrix, k: int, starts: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -70,7 +78,7 @@ def lloyd(rows: Any, norms: Matrix, centers: Matrix) -> Partition:
         if moved.size == 0:
             break
         left = np.flatnonzero(labels[moved] >= 0)
-        signs = np.repeat([1.0, -1.0], [moved.size, left.size])
+        signs = np.repeat(np.array([1, -1], norms.dtype), [moved.size, left.size])
         clusters = np.concatenate([new[moved], labels[moved[left]]])
         columns = np.concatenate([np.arange(moved.size), left])
         flow = sp.csr_array((signs, (clusters, columns)), shape=(k, moved.size))

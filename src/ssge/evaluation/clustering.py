@@ -1,9 +1,8 @@
-"""Clustering: how well k-means on the embedding finds the classes back."""
+"""Clustering: agreement of k-means on the embedding with the classes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ssge.errors import InputError
 from ssge.evaluation._arrays import SPARSE, Matrix, checked_embedding, checked_labels, unit_rows
-from ssge.evaluation._lloyd import best_partition
+from ssge.evaluation._lloyd import best_partitions
 from ssge.evaluation.scores import mean_std
 
 STARTS = 10
@@ -44,7 +43,7 @@ def kmeans(embedding: ArrayLike, k: int, seed: int = 0) -> KMeansClusters:
     array = checked_embedding(embedding)
     k = _checked_count(k, array.shape[0])
     rows = unit_rows(array)
-    found = best_partition(_compact(rows), k, STARTS, seed)
+    found = best_partitions(_compact(rows), k, STARTS, [seed])[0]
     return KMeansClusters(found.labels, np.linalg.norm(rows - found.centers[found.labels], axis=1).astype(np.float64))
 
 
@@ -67,24 +66,20 @@ def cluster(
     num_clusters
         k; the number of classes if None.
     seeds
-        One k-means (best of 10 starts) for each.
+        One k-means (best of 10 starts) per seed.
     """
-    import torch
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-    from threadpoolctl import threadpool_limits
 
+    chosen = list(seeds)
+    if not chosen:
+        raise InputError("seeds must hold at least one seed; received none.")
     array = checked_embedding(embedding)
     y = checked_labels(labels, array.shape[0])
     classes = np.unique(y)
     if classes.size < 2:
         raise InputError(f"labels must have at least 2 classes; received {classes.tolist()}.")
     k = _checked_count(classes.size if num_clusters is None else num_clusters, array.shape[0])
-    rows = _compact(unit_rows(array))
-    # One thread per seed and several seeds at once: pools inside each other compete for the cores.
-    with threadpool_limits(limits=1), ThreadPoolExecutor(torch.get_num_threads()) as pool:
-        found = list(pool.map(lambda seed: best_partition(rows, k, STARTS, seed).labels, seeds))
-    if not found:
-        raise InputError("seeds must hold at least one seed; received none.")
+    found = [one.labels for one in best_partitions(_compact(unit_rows(array)), k, STARTS, chosen)]
     nmi = tuple(float(normalized_mutual_info_score(y, f)) for f in found)
     ari = tuple(float(adjusted_rand_score(y, f)) for f in found)
     (nmi_mean, nmi_std), (ari_mean, ari_std) = mean_std(nmi), mean_std(ari)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ssge.errors import InputError
 from ssge.evaluation._arrays import SPARSE, Matrix, checked_embedding, deviations, unit_rows
 
-_BLOCK = 1024  # rows whose distances to all others are in memory at once
+_BLOCK = 1024  # rows with all their distances in memory at once
 
 
 def spectrum(embedding: ArrayLike) -> NDArray[np.float64]:
@@ -75,8 +75,8 @@ def uniformity(z: ArrayLike, t: float = 2.0, max_rows: int = 4096, seed: int = 0
     t
         Sharpness of the kernel.
     max_rows
-        Up to so many rows all pairs are taken, O(n^2 d); of more rows, all pairs among ``max_rows`` rows
-        drawn without replacement, which leaves the mean inside the logarithm unbiased.
+        With at most this many rows all pairs are taken, O(n^2 d). With more, all pairs among ``max_rows`` rows drawn
+        without replacement, which leaves the mean inside the logarithm unbiased.
     seed
         Of that draw.
     """

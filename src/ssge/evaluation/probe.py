@@ -1,7 +1,7 @@
-"""Linear probe: how well a linear classifier on the frozen embedding tells the classes apart.
+"""Linear probe: accuracy of a linear classifier on the frozen embedding.
 
-Both probes are a *path* of linear classifiers, over the strength of the penalty or over the steps of
-training. One function walks the path: validation decides, the first best wins; test is read once, after it.
+Both probes are a *path* of linear classifiers, over the strength of the penalty or over the steps of training. One
+function follows the path: validation decides, the first best wins; test nodes are scored once, after it.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class LbfgsProbe(BaseModel):
         The values of C that are tried, by default the powers of 4 from 2^-12 to 2^8. Each is solved from the
         solution of the next smaller one.
     patience
-        After so many values of C in a row without a better validation accuracy the larger ones, which take longest
-        to solve, are not tried. They are as long as none was better than the smallest: with few training nodes the
-        first ones may all predict the largest class.
+        Number of values of C in a row without a better validation accuracy after which the path ends; larger values
+        take longest to solve. It does not end before one value was better than the smallest: with few training nodes
+        the first ones may all predict the largest class.
     max_iter
         Iterations allowed for each C.
     tolerance
@@ -65,16 +65,16 @@ class AdamProbe(BaseModel):
     """The probe of the released SSGE code: one linear layer, full-batch Adam, early stopping on validation.
 
     Weights start Xavier-uniform, the bias at zero; the L2 ``weight_decay`` is added to the gradient, of the
-    bias too, as in ``torch.optim.Adam``. The embedding is taken as it is, so its scale matters.
+    bias too, as in ``torch.optim.Adam``. The embedding is not rescaled, so its scale matters.
 
     Parameters
     ----------
     lr, weight_decay
         Of Adam. Released are 1e-2 and, by dataset, 1e-4 (Cora and most), 1e-2 (CiteSeer), 0 (PubMed).
     steps
-        How long it trains.
+        Number of steps.
     every
-        The validation nodes are looked at after every so many steps.
+        Number of steps between two scores of the validation nodes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -96,7 +96,7 @@ Probe: TypeAlias = Annotated[LbfgsProbe | AdamProbe, Field(discriminator="kind")
 
 
 class ProbeScore(NamedTuple):
-    """Fractions of test and validation nodes classified rightly, and what validation chose (C or step)."""
+    """Accuracy on test and validation nodes, and the setting that validation chose (C or step)."""
 
     accuracy: float
     valid_accuracy: float
@@ -155,8 +155,8 @@ def linear_probes(
     def score(members: list[int]) -> list[ProbeScore]:
         return _scores(rows, y, splits[members[0]], probe, [seeds[i] for i in members])
 
-    # The products are small: one thread each and several splits at once. With more threads each, the pools of NumPy and
-    # SciPy fight for the cores, which costs a factor of ten.
+    # The products are small: one thread per split and several splits at once. Pools inside each other compete for the
+    # cores, which costs a factor of ten.
     with threadpool_limits(limits=1), ThreadPoolExecutor(torch.get_num_threads()) as pool:
         found = list(pool.map(score, groups))
     scores = {i: one for members, ones in zip(groups, found, strict=True) for i, one in zip(members, ones, strict=True)}
@@ -171,7 +171,7 @@ def _scores(
     seeds: Sequence[int],
 ) -> list[ProbeScore]:
     """Score one split with each seed."""
-    # Even how many classes there are is learned from training nodes only.
+    # The number of classes, too, comes from training nodes only.
     classes, targets = np.unique(labels[split.train], return_inverse=True)
     if classes.size < 2:
         raise InputError(f"labels must have at least 2 classes in split.train; received {classes.tolist()}.")
@@ -248,7 +248,7 @@ def _spread(scores: Matrix) -> float:
 
 
 def initial_weights(k: int, inputs: Matrix, seeds: Sequence[int]) -> Matrix:
-    """Xavier-uniform weights and zero biases, one head (k x (d+1)) a seed."""
+    """Xavier-uniform weights and zero biases, one head (k x (d+1)) per seed."""
     import torch
 
     d = inputs.shape[1] - 1
@@ -316,7 +316,7 @@ def _best_on_path(
 
 
 def _accuracy(weights: Matrix, inputs: Matrix, classes: NDArray[np.int64], labels: NDArray[np.int64]) -> Matrix:
-    """Fraction of rows that each head classifies rightly; a class unseen in training is never right."""
+    """Accuracy of each head; a class unseen in training is always an error."""
     heads, k, width = weights.shape
     scores = (inputs @ weights.reshape(heads * k, width).T).reshape(-1, heads, k)
     right = classes[scores.argmax(axis=2)] == labels[:, None]
@@ -325,6 +325,6 @@ def _accuracy(weights: Matrix, inputs: Matrix, classes: NDArray[np.int64], label
 
 def _shift_and_scale(embedding: Matrix) -> tuple[NDArray[np.float64], float]:
     """Column means, and the root mean square of the column deviations (1 if the embedding is constant)."""
-    # What rounding leaves of a constant embedding counts as 0: it must not be blown up to unit size.
+    # Rounding noise of a constant embedding counts as 0: it must not be scaled to unit size.
     scale = math.sqrt(np.square(deviations(embedding)).mean())
     return embedding.mean(axis=0, dtype=np.float64), scale if scale > 0 else 1.0

@@ -1,4 +1,4 @@
-"""Protocols: which splits, which probe, at which scale. A bare number has no meaning without one."""
+"""Protocols: which splits, which probe, at which scale. A score without its protocol has no meaning."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def evaluate(
     protocol
         How to score.
     scale
-        The factor between the encoder's output and ``embedding``. The released probe was tuned on the raw output, so it
-        is given that; the other probe does not depend on scale.
+        The factor between the encoder's output and ``embedding``. The released probe was tuned on the raw output and
+        gets that; the other probe does not depend on scale.
     probed
         Whether classifiers are trained; if not, there are no accuracies, and the clusters alone are scored.
     known

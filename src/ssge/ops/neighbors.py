@@ -54,7 +54,7 @@ def nearest(
 
 
 def comparable(vectors: NDArray[np.floating[Any]], metric: Metric) -> NDArray[np.floating[Any]]:
-    """Return rows whose inner products (cosine) or distances (euclidean) rank the neighbors.
+    """Return rows that rank neighbors by inner products (cosine) or distances (euclidean).
 
     Columns are centered: the objective leaves the mean of a column free, and a common offset would make all cosines
     alike. For cosine the rows then get unit norm; a row of zeros has cosine 0 with all.

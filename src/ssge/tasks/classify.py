@@ -52,7 +52,7 @@ def classify(
     vectors
         n x d embedding.
     labeled
-        Positions of the nodes whose class is known.
+        Positions of the labeled nodes.
     labels
         Their classes, one each: text or integers.
     folds
@@ -101,7 +101,7 @@ def _checked(labeled: NDArray[np.int64], labels: NDArray[Any], n: int) -> NDArra
         raise InputError(f"labeled must hold rows 0..{n - 1}; received {labeled.min()}..{labeled.max()}.")
     rows, count = np.unique(labeled, return_counts=True)
     if (count > 1).any():
-        raise InputError(f"labeled must name each node once; row {rows[count > 1][0]} is there twice.")
+        raise InputError(f"labeled must name each node once; row {rows[count > 1][0]} occurs twice.")
     return labels.astype(str) if labels.dtype == object else labels
 
 

@@ -47,9 +47,9 @@ def search(
         ``exact`` compares with every row: O(q n d), fine up to some hundred thousand rows. ``faiss`` looks into the
         cells of an inverted file that are nearest to the query (needs ``pip install ssge[faiss]``).
     recall
-        Of ``faiss``: so many cells are looked into that this share of the true neighbors is found for a sample of
-        nodes. The objective makes embeddings nearly isotropic, which is the hardest case for any approximate index,
-        so the share is measured and never assumed.
+        Of ``faiss``: as many cells are searched as find this share of the true neighbors of a sample of nodes. The
+        objective makes embeddings nearly isotropic, the hardest case for any approximate index, so the share is
+        measured and never assumed.
     """
     rows = checked_embedding(vectors)
     if backend not in BACKENDS:

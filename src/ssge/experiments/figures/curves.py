@@ -103,7 +103,7 @@ def spectrum(
     curves: Mapping[str, ArrayLike],
     title: str = "How evenly the embedding uses its dimensions",
 ) -> Path:
-    """Draw the eigenvalues of the correlation matrix of the columns, one line an embedding.
+    """Draw the eigenvalues of the correlation matrix of the columns, one line per embedding.
 
     An isotropic Gaussian has every eigenvalue 1; those of a collapsed embedding fall steeply. The legend
     gives each effective rank.

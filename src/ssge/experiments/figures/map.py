@@ -111,7 +111,7 @@ def _classes(labels: ArrayLike | None, n: int, class_names: Sequence[str]) -> ND
     classes = np.asarray(labels)
     if classes.shape != (n,) or classes.dtype.kind not in "iu":
         received = f"{classes.dtype} of shape {classes.shape}"
-        raise InputError(f"labels must be {n} class indices, one a row; received {received}.")
+        raise InputError(f"labels must be {n} class indices, one per row; received {received}.")
     if 0 < len(class_names) <= classes.max():
         raise InputError(f"class_names must reach class {classes.max()}; received {len(class_names)} names.")
     return classes.astype(np.int64)
@@ -142,7 +142,7 @@ def _layout(points: Array, seed: int) -> tuple[Array, tuple[str, str]]:
 
 
 def _class_colors(names: Sequence[str]) -> tuple[Array, Array, dict[str, list[int]]]:
-    """Choose a color a class and a darker one for its name; also return the families that share a hue."""
+    """Choose a color per class and a darker one for its name; also return the families that share a hue."""
     if len(names) <= len(PALETTE):
         few = np.array([canvas.rgb(color) for color in PALETTE[: len(names)]])
         return few, few, {}
