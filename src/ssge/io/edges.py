@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssge.errors import InputError
+from ssge.errors import InputError, shown
 from ssge.graph import Direction
 from ssge.io.ids import IdColumn, encode, refuse_repeats
 from ssge.io.options import ReadOptions
-from ssge.io.sources import shown
 from ssge.io.tables import Table, is_number, named, numbers, position
 from ssge.schema import FeatureSchema
 

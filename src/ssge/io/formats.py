@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssge.errors import InputError
+from ssge.errors import InputError, one_line
 from ssge.foreign import Parts, take_apart
 from ssge.io.matrices import refuse_size
-from ssge.io.sources import content, one_line, too_large
+from ssge.io.sources import content, too_large
 from ssge.io.tables import ArrowTable, Table
 
 log = logging.getLogger(__name__)

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssge.errors import InputError
+from ssge.errors import InputError, shown
 from ssge.foreign import LABEL_NAMES
 from ssge.io.embeddings import Embedding
 from ssge.io.nodes import ID
 from ssge.io.options import ReadOptions
-from ssge.io.sources import shown
 from ssge.io.tables import Table, named, open_table, position
 
 log = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ssge.errors import InputError
+from ssge.errors import InputError, one_line, shown
 from ssge.foreign import Parts, from_adjacency
-from ssge.io.sources import LIMIT, content, one_line, shown, too_large
+from ssge.io.sources import LIMIT, content, too_large
 
 BYTES_PER_NODE = 64
 """Least memory per node of a graph; bounds the nodes that a file may declare."""

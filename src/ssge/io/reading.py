@@ -21,11 +21,12 @@ from ssge.io.edges import ENDS, Edges, aggregate, read_edges
 from ssge.io.features import make_features
 from ssge.io.formats import Tables, from_networkx, read_gml, read_graphml, read_torch
 from ssge.io.ids import encode, refuse_repeats
+from ssge.io.kinds import kind_of
 from ssge.io.matrices import read_matrix_market, read_npz, refuse_size
 from ssge.io.nodes import Nodes, read_nodes
 from ssge.io.ogb import read_ogb
 from ssge.io.options import ReadOptions
-from ssge.io.sources import LIMIT, kind_of
+from ssge.io.sources import LIMIT
 from ssge.io.tables import ParquetTable, Table, is_frame, open_table
 from ssge.schema import FeatureSchema
 

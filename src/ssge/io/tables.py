@@ -11,9 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ssge.errors import InputError, UnknownNameError
+from ssge.errors import InputError, UnknownNameError, one_line, shown
+from ssge.io.kinds import kind_of
 from ssge.io.options import ReadOptions
-from ssge.io.sources import LIMIT, kind_of, one_line, shown, too_large
+from ssge.io.sources import LIMIT, too_large
 from ssge.io.text import TextTable
 
 
