@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,6 +11,7 @@ MOST_SHOWN = 300
 """Characters of one value that a message shows."""
 MOST_TEXT = 4_000
 """Characters of a whole message."""
+_LONG_WORD = re.compile(rf"\S{{{MOST_SHOWN + 10},}}")
 
 
 def printable(text: str) -> str:
@@ -33,12 +35,10 @@ def cut(text: str, most: int = MOST_SHOWN) -> str:
 def shown(value: Any, most: int = MOST_SHOWN) -> str:
     """Return the repr of a value for a message: printable, and not too long."""
     plain = value.item() if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () else value
-    if isinstance(plain, str | bytes) and len(plain) > 2 * most:  # the middle would be cut anyway
-        plain = plain[:most] + plain[-most:]
     try:
         text = repr(plain)
     except ValueError:  # Python does not write integers of more than 4,300 digits
-        text = f"an integer of {plain.bit_length():,} bits"
+        text = "a number of too many digits"
     return cut(printable(text), most)
 
 
@@ -51,7 +51,8 @@ class SSGEError(Exception):
     """Base of every error that a user can repair; the command line prints it as one line, exit code 2."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(cut(printable(message), MOST_TEXT))
+        words = _LONG_WORD.sub(lambda word: cut(word[0]), printable(message))
+        super().__init__(cut(words, MOST_TEXT))
 
 
 class InputError(SSGEError, ValueError):

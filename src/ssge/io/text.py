@@ -29,10 +29,10 @@ class _Beginning(NamedTuple):
     """The beginning of a text: its first rows, the bytes and lines before them, and comments among these."""
 
     rows: list[bytes]
-    bytes: int
+    comment: bytes
+    size: int
     lines: int
     comments: int
-    comment: bytes
     quoted: bool
 
 
@@ -106,7 +106,7 @@ class TextTable:
                 raise InputError(f"{path}: the name of a column must not hold a line break.")
             if len(lines) < 2:
                 raise InputError(f"{path} has a header and no rows.")
-        self._start = found.bytes + (len(found.rows[0]) if header else 0)
+        self._start = found.size + (len(found.rows[0]) if header else 0)
 
     def _first_rows(self) -> _Beginning:
         """Read the beginning of the file: what comes before the first row, and some rows, two at least."""
@@ -129,7 +129,7 @@ class TextTable:
                     if len(rows) >= 2 and (sampled >= _SAMPLE or len(rows) >= _ROWS):
                         break
             quoted = any(b'"' in row for row in rows) or '"' in stream.read(_SAMPLE)
-        return _Beginning(rows, size, lines, comments, comment, quoted)
+        return _Beginning(rows, comment, size, lines, comments, quoted)
 
     def _has_header(
         self,
