@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ssge.errors import InputError
+from ssge.errors import InputError, shown
 
 FEATURE_NAMES = ("x", "feat", "features", "attr")
 LABEL_NAMES = ("y", "label", "labels")
@@ -133,7 +133,7 @@ def _from_networkx(source: Any, features: Names, weights: str | None) -> Parts:
         missing = sum(value is None for value in values)
         if 0 < missing < len(values):
             u, v, _ = next(edge for edge in source.edges(data=name) if edge[2] is None)
-            raise InputError(f"Edge attribute {name!r} must be on every edge; ({u!r}, {v!r}) has none.")
+            raise InputError(f"Edge attribute {name!r} must be on every edge; ({shown(u)}, {shown(v)}) has none.")
         return None if missing else array_of(values, f"Edge attribute {name!r}")
 
     def label(name: str) -> Any:
@@ -238,7 +238,7 @@ def _positions(nodes: NDArray[Any] | list[Any], node_ids: NDArray[Any]) -> NDArr
     if (found < 0).any():
         node = flat[int(np.argmax(found < 0))]
         node = node.item() if isinstance(node, np.generic) else node
-        raise InputError(f"edges must name nodes among node_ids; {node!r} is not one of them.")
+        raise InputError(f"edges must name nodes among node_ids; {shown(node)} is not one of them.")
     return found.reshape(2, -1)
 
 
@@ -273,7 +273,7 @@ def ids_of(node_ids: Any) -> NDArray[Any]:
         raise InputError(f"node_ids must be hashable; {error}.") from None
     if repeated:
         twice = next(node for node, count in Counter(listed).items() if count > 1)
-        raise InputError(f"node_ids must be unique; {twice!r} occurs more than once.")
+        raise InputError(f"node_ids must be unique; {shown(twice)} occurs more than once.")
     return ids
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ssge.errors import InputError
+from ssge.errors import InputError, shown
 from ssge.foreign import Parts, array_of, from_adjacency, from_edges, ids_of, take_apart
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Graph:
             One weight per edge, finite and not negative; or the name of an edge attribute (tried by default:
             ``edge_weight, weight``).
         labels
-            One class per node: integers or names.
+            One class per node: integers or names. Integers with gaps, such as 0 and 10, are names of classes 0, 1, ...
         node_ids
             Any hashable, unique. Default: the ids the source has, else 0..n-1.
         direction
@@ -351,14 +351,37 @@ def _checked_edges(
     m = array.shape[1]
     if values.shape not in ((m,), (m, 1)):
         raise InputError(f"weights must have one value per edge ({m}); received shape {values.shape}.")
-    with np.errstate(over="ignore"):
-        values = values.reshape(-1).astype(dtype)
-    good = np.isfinite(values) & (values >= 0)
+    values = values.reshape(-1)
+    if (wrong := wrong_weight(values, dtype)) is not None:
+        first, why = wrong
+        edge = " -> ".join(str(i) for i in array[:, first])
+        raise InputError(f"weights, entry {first} (edge {edge}): {why}.")
+    return array, values.astype(dtype)
+
+
+def wrong_weight(weights: NDArray[Any], dtype: type[np.floating[Any]]) -> tuple[int, str] | None:
+    """Return the first weight that is of no use, and why; None if all are good.
+
+    Weights are finite and not negative. Those that are not zero must not become zero in ``dtype``, and their sum, which
+    bounds every degree, must not overflow.
+    """
+    limits = np.finfo(dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        good = np.isfinite(weights.astype(dtype)) & (weights >= 0)
+        small = good & (weights > 0) & (weights < limits.tiny)
+        total = weights.sum(dtype=np.float64)
     if not good.all():
         first = int(np.argmin(good))
-        edge = " -> ".join(str(i) for i in array[:, first])
-        raise InputError(f"weights must be finite and not negative; weight {first} (edge {edge}) is {values[first]}.")
-    return array, values
+        return first, f"a weight must be finite and not negative; found {weights[first]}"
+    if small.any():
+        first = int(np.argmax(small))
+        why = f"a weight must be 0 or at least {limits.tiny:.2g} ({np.dtype(dtype)}); found {weights[first]}"
+        return first, f"{why}: multiply all weights by one number"
+    if total > limits.max / 4:
+        first = int(np.argmax(weights))
+        why = f"the sum of all weights must be below {limits.max / 4:.2g}; found {weights[first]}"
+        return first, f"{why}: divide all weights by one number"
+    return None
 
 
 def _numeric(value: Any, what: str) -> Any:
@@ -380,7 +403,7 @@ def _first_other(array: NDArray[Any]) -> str:
             float(entry)
         except (TypeError, ValueError):
             where = ", ".join(f"{kind} {i}" for kind, i in zip(("row", "column"), place, strict=False))
-            return f"{entry!r} in {where}"
+            return f"{shown(entry)} in {where}"
     raise AssertionError("every entry is a number")
 
 
@@ -408,7 +431,7 @@ def _classes(labels: Any, n: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     if absent.any():
         node = int(np.argmax(absent))
         raise InputError(f"labels must be classes 0..k-1 or names; node {node} has {array[node]}.")
-    if np.issubdtype(array.dtype, np.integer):
-        return array.astype(np.int64), ()
     names, index = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
+    if array.dtype.kind in "iu" and int(names[-1]) == names.size - 1:
+        return array.astype(np.int64), ()
     return index.astype(np.int64), tuple(str(label) for label in names)

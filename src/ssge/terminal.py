@@ -10,7 +10,7 @@ from typing import Any
 
 from cyclopts import CycloptsError
 
-from ssge.errors import InterruptedRun, SSGEError
+from ssge.errors import MOST_TEXT, InterruptedRun, SSGEError, cut, one_line, printable, shown
 
 log = logging.getLogger(__name__)
 
@@ -28,9 +28,10 @@ def explained(error: Exception) -> tuple[str, int]:
         return "output closed.", 141
     if isinstance(error, OSError):
         where = f": {error.filename}" if error.filename else ""
-        return f"{error.strerror or error}{where}", 2
+        return printable(f"{error.strerror or one_line(error)}{where}"), 2
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "memory" in str(error)):
-        return f"not enough memory: {str(error).splitlines()[0]}", 2
+        what = one_line(error) if str(error) else "the system has no more to give"
+        return f"not enough memory: {what}.", 2
     raise error
 
 
@@ -42,13 +43,21 @@ def _explained_flag(error: CycloptsError) -> str:
     if isinstance(cause, ValidationError):
         first = cause.errors()[0]
         flag = "--" + str(first["loc"][-1] if first["loc"] else "").replace("_", "-")
-        return f"{flag}: {first['msg']}; received {first['input']!r}."
-    return " ".join(str(error).split())
+        return printable(f"{flag}: {first['msg']}; received {shown(first['input'])}.")
+    return cut(printable(" ".join(str(error).split())), MOST_TEXT)
 
 
 def one_line_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     """Stand in for ``warnings.showwarning``: no file, no source line."""
-    log.warning("warning: %s", message)
+    log.warning("warning: %s", cut(printable(str(message)), MOST_TEXT))
+
+
+class OneLine(logging.Formatter):
+    """A log that a terminal only shows: what files and names hold cannot move its cursor or change its colors."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the message on one line."""
+        return cut(printable(record.getMessage()), MOST_TEXT)
 
 
 def print_table(lines: Sequence[Any], title: str) -> None:
@@ -66,9 +75,9 @@ def print_cells(headings: Sequence[str], lines: Sequence[Sequence[str]], title: 
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, show_header=any(headings))
     numeric = [all(_is_number(line[i]) for line in lines) for i in range(len(headings))]
     for heading, right in zip(headings, numeric, strict=True):
-        table.add_column(heading, justify="right" if right else "left", overflow="fold")
+        table.add_column(printable(heading), justify="right" if right else "left", overflow="fold")
     for line in lines:
-        table.add_row(*line)
+        table.add_row(*(cut(printable(cell), MOST_TEXT) for cell in line))
     # A pipe has no width: lines must not be folded there. An id is no markup, whatever brackets and colons it has.
     width = None if sys.stdout.isatty() else 200
     Console(width=width, markup=False, emoji=False, highlight=False).print(table)

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ssge.errors import InputError
-from ssge.io.sources import one_line, shown
+from ssge.errors import InputError, one_line, shown
 from ssge.io.tables import Table, is_number, is_text, numbers
 
 MOST_LEVELS = 50

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssge.errors import InputError
-from ssge.graph import Direction
+from ssge.errors import InputError, shown
+from ssge.graph import Direction, wrong_weight
 from ssge.io.ids import IdColumn, encode, refuse_repeats
 from ssge.io.options import ReadOptions
-from ssge.io.sources import shown
 from ssge.io.tables import Table, is_number, named, numbers, position
 from ssge.schema import FeatureSchema
 
@@ -54,14 +53,16 @@ def ends_of(table: Table, source: str | int | None, target: str | int | None) ->
     if source is not None and target is not None:
         ends = position(table, source, "source"), position(table, target, "target")
         if ends[0] == ends[1]:
-            raise InputError(f"source and target must be two columns of {table.where}; received {source!r} twice.")
+            raise InputError(f"source and target must be two columns of {table.where}; received {shown(source)} twice.")
         return ends
     for pair in ENDS:
         found = tuple(named(table, (name,)) for name in pair)
         if found[0] is not None and found[1] is not None:
             return found[0], found[1]
     if len(table.names) < 2:
-        raise InputError(f"{table.where} must have two columns at least, source and target; received {table.names}.")
+        raise InputError(
+            f"{table.where} must have two columns at least, source and target; received {shown(table.names)}."
+        )
     return 0, 1
 
 
@@ -91,12 +92,11 @@ def read_edges(table: Table, nodes: IdColumn | None, options: ReadOptions, schem
             *(table.where, data.num_rows, len(table.names)),
         )
 
-    def column(i: int) -> Any:
-        return data.column(chosen.index(i))
+    column = dict(zip(chosen, data.columns, strict=True))
 
-    ids = [IdColumn(table, table.names[i], column(i)) for i in ends]
-    weights = None if weight is None else _weights(table, column(weight), table.names[weight])
-    values = {name: numbers(table, column(i), name) for name, i in others.items()}
+    ids = [IdColumn(table, table.names[i], column[i]) for i in ends]
+    weights = None if weight is None else _weights(table, column[weight], table.names[weight])
+    values = {name: numbers(table, column[i], name) for name, i in others.items()}
     for name, value in values.items():
         bad = np.isinf(value) if schema.missing == "impute" else ~np.isfinite(value)
         if bad.any():
@@ -139,15 +139,16 @@ def _weight_of(table: Table, weight: str | int | None, ends: tuple[int, int], sc
 def _log_columns(table: Table, ends: tuple[int, int], weight: int | None, used: Sequence[int]) -> None:
     """Log which columns are the ends and the weight, and which are not used."""
     names, where = table.names, table.where
-    weights = "no weights" if weight is None else f"weights {names[weight]!r}"
-    log.info("%s: ends %r and %r, %s%s.", where, names[ends[0]], names[ends[1]], weights, table.form)
+    weights = "no weights" if weight is None else f"weights {shown(names[weight])}"
+    log.info("%s: ends %s and %s, %s%s.", where, shown(names[ends[0]]), shown(names[ends[1]]), weights, table.form)
     if rest := [i for i in range(len(names)) if i not in used]:
         nameless = table.form.endswith("no header")
-        listed = ", ".join([f"{i + 1}" if nameless else repr(names[i]) for i in rest][:8]) + ", ..." * (len(rest) > 8)
+        listed = ", ".join(f"{i + 1}" if nameless else shown(names[i], 60) for i in rest[:8])
+        listed += ", ..." * (len(rest) > 8)
         columns = f"column {listed} is" if len(rest) == 1 else f"columns {listed} are"
         which = "it" if len(rest) == 1 else "the first of them"
-        option = rest[0] if nameless else names[rest[0]]
-        log.info("%s: %s not used; weight=%r takes %s as weights.", where, columns, option, which)
+        option = shown(rest[0] if nameless else names[rest[0]], 60)
+        log.info("%s: %s not used; weight=%s takes %s as weights.", where, columns, option, which)
 
 
 def _like_a_matrix(table: Table, rows: int) -> bool:
@@ -192,15 +193,14 @@ def _settled(edges: Edges, table: Table, columns: Sequence[IdColumn], nodes: IdC
 
 def _weights(table: Table, column: Any, name: str) -> NDArray[np.float64]:
     values = numbers(table, column, name)
-    with np.errstate(over="ignore"):
-        good = np.isfinite(values.astype(np.float32)) & (values >= 0)  # as the graph will hold them
-    if not good.all():
-        row = int(np.argmin(good))
-        found = "none" if np.isnan(values[row]) else values[row]
-        raise InputError(
-            f"{table.place(row)}, column {name!r}: a weight must be finite and not negative; found {found}."
-        )
-    return values
+    absent = np.isnan(values)
+    row, why = int(np.argmax(absent)), "a weight must be finite and not negative; found none"
+    if not absent.any():
+        wrong = wrong_weight(values, np.float32)
+        if wrong is None:
+            return values
+        row, why = wrong
+    raise InputError(f"{table.place(row)}, column {shown(name)}: {why}.")
 
 
 def aggregate(edges: Edges, name: str, how: str, direction: Direction) -> NDArray[np.float64]:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ssge.errors import InputError, UnknownNameError
+from ssge.errors import InputError, UnknownNameError, cut, nearest, one_line, shown
 from ssge.files import atomic
 from ssge.foreign import find
+from ssge.io.matrices import check_array
 from ssge.io.results import refuse_existing
+from ssge.io.sources import LIMIT, refuse_unpacking
+from ssge.io.tables import declared_size, parquet_errors
+
+_LONGEST_HEADER = 1 << 24
 
 
 class Embedding(NamedTuple):
@@ -122,14 +127,13 @@ def _read_parquet(path: Path) -> Embedding:
 
 
 def _parquet_table(path: Path) -> Any:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        with pq.ParquetFile(path) as file:
-            return file.read()
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
+    with parquet_errors(path), pq.ParquetFile(path) as file:
+        refuse_unpacking(path, declared_size(file.metadata), path.stat().st_size, LIMIT)
+        table = file.read()
+        table.validate(full=True)  # text in Parquet may be no text at all
+        return table
 
 
 def _write_csv(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None:
@@ -144,7 +148,7 @@ def _read_csv(path: Path) -> Embedding:
     from pyarrow import csv
 
     with path.open("rb") as file:
-        names = file.readline().decode(errors="replace").strip().replace('"', "").split(",")
+        names = _first_line(path, file).strip().replace('"', "").split(",")
         text = file.read(1) == b'"'
     types = {name: pa.float64() for name in names[1:]} | {names[0]: pa.string() if text else pa.int64()}
     return _from_table(path, _parsed(path, csv.ReadOptions(), csv.ParseOptions(newlines_in_values=True), types))
@@ -168,9 +172,14 @@ def _read_npy(path: Path) -> Embedding:
     if ids.column_names != ["id"] or str(ids.schema.field(0).type) not in ("int64", "string"):
         raise InputError(f"{beside} must have one column, id, of integers or text.")
     try:
-        vectors = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise InputError(f"{path} cannot be read as a NumPy array: {str(error).splitlines()[0]}") from None
+        with path.open("rb") as file:
+            check_array(file, path.stat().st_size, str(path))
+            file.seek(0)
+            vectors = np.lib.format.read_array(file, allow_pickle=False)
+    except InputError:
+        raise
+    except Exception as error:  # a damaged header fails in many ways
+        raise InputError(f"{path} cannot be read as a NumPy array: {one_line(error)}") from None
     if vectors.ndim != 2 or vectors.dtype.kind != "f" or vectors.shape[0] != ids.num_rows:
         found = f"{vectors.dtype} {vectors.shape}"
         raise InputError(f"{path} must be a matrix of floats with {ids.num_rows} rows, one per id; received {found}.")
@@ -186,7 +195,7 @@ def _write_word2vec(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) ->
 
     bad = [text for text in map(str, ids.to_pylist()) if text.split() != [text]]
     if bad:
-        raise InputError(f"ids must not be empty or hold white space in {path.suffix} files; received {bad[0]!r}.")
+        raise InputError(f"ids must not be empty or hold white space in {path.suffix} files; received {shown(bad[0])}.")
     options = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
     with atomic(path) as temporary, temporary.open("wb") as file:
         file.write("{} {}\n".format(*vectors.shape).encode())
@@ -202,13 +211,15 @@ def _read_word2vec(path: Path) -> Embedding:
     from pyarrow import csv
 
     with path.open("rb") as file:
-        sizes = [_integer(word.decode(errors="replace")) for word in file.readline().split()]
+        sizes = [_integer(word) for word in _first_line(path, file).split()]
     if len(sizes) != 2 or None in sizes or min(s for s in sizes if s is not None) < 0:
         raise InputError(f"{path} must begin with a line of two numbers, n d, as word2vec writes it.")
     n, d = (s for s in sizes if s is not None)
-    names = ["id", *column_names(d)]
+    if n and 2 * d > path.stat().st_size:  # a number and what follows it take two bytes at least
+        raise InputError(f"{path} announces {d:,} columns, more than its bytes can hold.")
     if n == 0:
         return Embedding(np.empty(0, dtype=np.int64), np.empty((0, d)))
+    names = ["id", *column_names(d)]
     types = dict.fromkeys(names[1:], pa.float64()) | {"id": pa.string()}
     how = csv.ParseOptions(delimiter=" ", quote_char=False)
     table = _parsed(path, csv.ReadOptions(skip_rows=1, column_names=names), how, types)
@@ -245,7 +256,7 @@ def _id_column(node_ids: NDArray[Any]) -> Any:
     texts = [str(i) for i in ids]
     if len(set(texts)) < len(texts):
         twice = next(text for text, count in Counter(texts).items() if count > 1)
-        raise InputError(f"node_ids must differ when written as text; {twice!r} occurs more than once.")
+        raise InputError(f"node_ids must differ when written as text; {shown(twice)} occurs more than once.")
     return pa.array(texts, pa.string())
 
 
@@ -263,13 +274,13 @@ def _parsed(path: Path, read: Any, parse: Any, types: dict[str, Any]) -> Any:
     try:
         return csv.read_csv(path, read, parse, csv.ConvertOptions(column_types=types))
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} cannot be read as text: {str(error).splitlines()[0]}") from None
+        raise InputError(f"{path} cannot be read as text: {one_line(error)}") from None
 
 
 def _from_table(path: Path, table: Any) -> Embedding:
     names = table.column_names
     if len(names) < 2 or names != ["id", *column_names(len(names) - 1)]:
-        raise InputError(f"{path} must have the columns id, e000, ...; received {', '.join(names[:4])}, ...")
+        raise InputError(f"{path} must have the columns id, e000, ...; received {cut(', '.join(names[:4]))}, ...")
     for field, column in zip(table.schema, table.columns, strict=True):
         allowed = ("int64", "string") if field.name == "id" else ("float", "double")
         if str(field.type) not in allowed or column.null_count:
@@ -284,13 +295,18 @@ def _from_table(path: Path, table: Any) -> Embedding:
 def _integer(text: str) -> int | None:
     """Return the integer that a text is, in the one way of writing it; None for any other text."""
     digits = text.removeprefix("-")
-    plain = digits.isdecimal() and digits.isascii() and text == str(int(text)) and abs(int(text)) < 2**63
-    return int(text) if plain else None
+    short = digits.isdecimal() and digits.isascii() and len(digits) < 20  # Python reads no 5,000 digits
+    return int(text) if short and text == str(int(text)) and abs(int(text)) < 2**63 else None
+
+
+def _first_line(path: Path, file: IO[bytes]) -> str:
+    line = file.readline(_LONGEST_HEADER + 1)
+    if len(line) > _LONGEST_HEADER:
+        raise InputError(f"{path} has a first line of more than {_LONGEST_HEADER:,} bytes; it is no embedding.")
+    return line.decode("utf-8", "replace")
 
 
 def _alike(text: str, names: Iterable[Any]) -> list[str]:
     """Return a few names to show beside one that is not there: the most similar, else the first."""
-    import difflib
-
     every = [str(name) for name in names]
-    return difflib.get_close_matches(text, every, n=5, cutoff=0.5) or [*every[:4], f"… ({len(every):,} nodes)"]
+    return nearest(text, every, n=5) or [*every[:4], f"… ({len(every):,} nodes)"]

@@ -10,9 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ssge.errors import InputError
+from ssge.errors import InputError, shown
 from ssge.io.columns import Raw
-from ssge.io.sources import shown
 from ssge.schema import Column
 
 log = logging.getLogger(__name__)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from ssge.errors import InputError
+from ssge.errors import InputError, shown
 from ssge.foreign import Parts
 from ssge.graph import FeatureMatrix
 from ssge.io.columns import Raw
 from ssge.io.compact import compact
 from ssge.io.encoding import encode, fit, warn_of_spreads
-from ssge.io.sources import shown
 from ssge.ops.structural import structural_features
 from ssge.schema import FeatureSchema
 

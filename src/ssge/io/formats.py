@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssge.errors import InputError
+from ssge.errors import InputError, one_line
 from ssge.foreign import Parts, take_apart
 from ssge.io.matrices import refuse_size
-from ssge.io.sources import content, one_line, too_large
+from ssge.io.sources import content, refuse_unpacking
 from ssge.io.tables import ArrowTable, Table
 
 log = logging.getLogger(__name__)
@@ -46,10 +46,17 @@ def read_graphml(path: Path, limit: int) -> Tables:
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise InputError(f"{path} declares a document type or entities, which GraphML has no use for.")
     try:
-        graph = nx.read_graphml(io.BytesIO(data))
+        graph = nx.read_graphml(_InOnePiece(data))
     except Exception as error:  # a damaged file raises many kinds of errors
         raise InputError(f"{path} is damaged or no GraphML: {one_line(error)}") from None
     return from_networkx(graph, str(path))
+
+
+class _InOnePiece(io.BytesIO):
+    """Bytes that are read in one piece: old versions of expat begin a long attribute again with each further piece."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(1 << 30)
 
 
 def read_gml(path: Path, limit: int) -> Tables:
@@ -60,9 +67,13 @@ def read_gml(path: Path, limit: int) -> Tables:
         text = content(path, limit).decode("utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text: {one_line(error)}") from None
-    label = any(line.split()[:1] == ["label"] for line in text)
     try:
-        graph = nx.parse_gml(text, label="label" if label else "id")
+        try:
+            graph = nx.parse_gml(text, label="label")
+        except nx.NetworkXError as error:
+            if "has no 'label' attribute" not in str(error):
+                raise
+            graph = nx.parse_gml(text, label="id")
     except Exception as error:
         raise InputError(f"{path} is damaged or no GML: {one_line(error)}") from None
     return from_networkx(graph, str(path))
@@ -116,8 +127,7 @@ def read_torch(path: Path, limit: int) -> Parts:
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(member.file_size for member in archive.infolist())
-        if size > limit:
-            raise too_large(path, f"unpacks to {size:,} bytes", limit)
+        refuse_unpacking(path, size, path.stat().st_size, limit)
         with torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]):
             found = torch.load(path, map_location="cpu", weights_only=True)
     except InputError:
@@ -130,12 +140,32 @@ def read_torch(path: Path, limit: int) -> Parts:
     if isinstance(found, dict):
         found = SimpleNamespace(**{str(key): value for key, value in found.items()})
     try:
+        held = _refuse_views(path, found, limit)
         parts = take_apart(found)
         edges = np.asarray(parts.edges)
         nodes = edges.max(initial=-1) + 1 if parts.num_nodes is None else parts.num_nodes
-        refuse_size(path, int(nodes), limit)
+        refuse_size(path, int(nodes), limit, held)
         return parts._replace(num_nodes=int(nodes))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except Exception as error:  # objects of the right class with the wrong inside
         raise InputError(f"{path} holds no graph: {one_line(error)}") from None
+
+
+def _refuse_views(path: Path, found: Any, limit: int) -> int:
+    """Refuse tensors that declare more than the file holds, as views with stride 0 do; return how many entries it has.
+
+    A sparse tensor declares its rows besides its entries.
+    """
+    import torch
+
+    names = found.keys() if hasattr(found, "keys") else vars(found)
+    tensors = [value for name in list(names) if isinstance(value := getattr(found, name), torch.Tensor)]
+    dense = [tensor for tensor in tensors if tensor.layout is torch.strided]
+    entries = sum(tensor.numel() for tensor in dense)
+    refuse_unpacking(path, sum(t.numel() * t.element_size() for t in dense), path.stat().st_size, limit)
+    for tensor in tensors:
+        if tensor.layout is not torch.strided:
+            entries += int(tensor.values().numel())
+            refuse_size(path, max(tensor.shape, default=0), limit, entries)
+    return entries

@@ -8,8 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssge.errors import InputError
-from ssge.io.sources import one_line, shown
+from ssge.errors import InputError, one_line, shown
 from ssge.io.tables import Table, is_text
 
 _CANONICAL = r"^(0|-?[1-9][0-9]{0,18})$"

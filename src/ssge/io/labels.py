@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import string
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssge.errors import InputError
+from ssge.errors import InputError, shown
 from ssge.foreign import LABEL_NAMES
 from ssge.io.embeddings import Embedding
 from ssge.io.nodes import ID
 from ssge.io.options import ReadOptions
-from ssge.io.sources import shown
 from ssge.io.tables import Table, named, open_table, position
 
 log = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ def _columns(table: Table, id: str | None, label: str | None) -> tuple[int, int]
 def _trimmed(value: Any, none: Collection[str]) -> Any:
     """Return text without the blanks around it, and None for a missing value."""
     if isinstance(value, str):
-        value = value.strip()
+        value = value.strip(string.whitespace)  # as ids in node tables: a no-break space is part of an id
         return None if value in none else value
     return None if isinstance(value, float) and math.isnan(value) else value
 

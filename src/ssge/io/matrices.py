@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import zipfile
 from collections.abc import Mapping
@@ -13,9 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ssge.errors import InputError
+from ssge.errors import InputError, one_line, shown
 from ssge.foreign import Parts, from_adjacency
-from ssge.io.sources import LIMIT, content, one_line, shown, too_large
+from ssge.io.sources import LIMIT, content, refuse_unpacking, too_large
 
 BYTES_PER_NODE = 64
 """Least memory per node of a graph; bounds the nodes that a file may declare."""
@@ -27,10 +28,18 @@ _MARKET = re.compile(
 )
 
 
-def refuse_size(path: Path, nodes: int, limit: int) -> None:
-    """Refuse a graph of more nodes than fit into the limit."""
+_FEW = 1_000_000
+_PER_ENTRY = 100
+
+
+def refuse_size(path: Path, nodes: int, limit: int, held: int | None = None) -> None:
+    """Refuse a graph of more nodes than fit into the limit, or than ``held`` entries in the file can stand for."""
+    if nodes < 0:
+        raise InputError(f"{path} declares {nodes:,} nodes.")
     if nodes * BYTES_PER_NODE > limit:
         raise too_large(path, f"declares {nodes:,} nodes, which take {nodes * BYTES_PER_NODE:,} bytes or more", limit)
+    if held is not None and nodes > max(_FEW, _PER_ENTRY * held):
+        raise InputError(f"{path} declares {nodes:,} nodes and holds {held:,} entries; it is damaged.")
 
 
 def read_npz(path: Path, limit: int = LIMIT) -> Parts:
@@ -52,7 +61,7 @@ def read_npz(path: Path, limit: int = LIMIT) -> Parts:
     if "indptr" in arrays or "row" in arrays:
         return from_adjacency(_matrix(path, arrays, "", limit))
     expected = "a scipy matrix (data, indices, indptr, shape) or gnn-benchmark arrays (adj_data, ...)"
-    raise InputError(f"{path} must hold {expected}; received {', '.join(sorted(arrays)[:8]) or 'nothing'}.")
+    raise InputError(f"{path} must hold {expected}; received {shown(sorted(arrays)[:8]) if arrays else 'nothing'}.")
 
 
 def _sizes(path: Path, archive: zipfile.ZipFile, limit: int) -> dict[str, zipfile.ZipInfo]:
@@ -61,24 +70,26 @@ def _sizes(path: Path, archive: zipfile.ZipFile, limit: int) -> dict[str, zipfil
     for member in archive.infolist():
         name = member.filename.removesuffix(".npy")
         with archive.open(member) as file:
-            shape, dtype = _header(file)
-            if dtype.hasobject:
-                continue  # names of nodes and the like, kept as a pickle, which is never opened
-            needed = int(np.prod([int(side) for side in shape], dtype=object)) * dtype.itemsize
-            if needed != member.file_size - file.tell():
-                raise InputError(f"{path}: the array {name} declares {needed:,} bytes but does not hold as many.")
-        size += needed
-        if size > limit:
-            raise too_large(path, f"unpacks to {size:,} bytes or more", limit)
+            dtype = check_array(file, member.file_size, f"{path}: the array {shown(name)}")
+        if dtype.hasobject:
+            continue  # names of nodes and the like, kept as a pickle, which is never opened
+        size += member.file_size
+        refuse_unpacking(path, size, path.stat().st_size, limit)
         wanted[name] = member
     return wanted
 
 
-def _header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def check_array(file: Any, size: int, where: str) -> np.dtype[Any]:
+    """Read the header of an array in NumPy's format, and refuse one that declares other bytes than there are."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
-    return shape, dtype
+    if min(shape, default=0) < 0:
+        raise InputError(f"{where} declares the shape {shape}.")
+    needed = math.prod(int(side) for side in shape) * dtype.itemsize
+    if not dtype.hasobject and needed != size - file.tell():
+        raise InputError(f"{where} declares {needed:,} bytes but does not hold as many.")
+    return dtype
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
@@ -98,8 +109,17 @@ def _matrix(path: Path, arrays: Mapping[str, NDArray[Any]], prefix: str, limit: 
         form = bytes(arrays["format"].reshape(-1)[0]).decode() if "format" in arrays and not prefix else "csr"
         if len(shape) != 2 or min(shape) < 0 or form not in ("csr", "csc", "coo"):
             raise InputError(f"{path}: a matrix in csr, csc or coo form expected; received {form}, shape {shape}.")
+        held = part("data").size
+        places = ("row", "col") if form == "coo" else ("indices", "indptr")
+        for key in places:
+            if part(key).dtype.kind not in "iu":
+                raise InputError(f"{path}: {prefix}{key} must hold whole numbers; received {part(key).dtype}.")
+        if form != "coo":
+            held = max(held, part("indptr").size)
         if not prefix.startswith("attr"):
-            refuse_size(path, max(shape), limit)
+            refuse_size(path, max(shape), limit, held)
+        elif max(shape) > max(_FEW, _PER_ENTRY * held):
+            raise InputError(f"{path} declares features {shape[0]:,} x {shape[1]:,} and holds {held:,} of them.")
         if form == "coo":
             return sp.csr_array((part("data"), (part("row"), part("col"))), shape=shape)
         kind = sp.csr_array if form == "csr" else sp.csc_array
@@ -126,8 +146,11 @@ def read_matrix_market(path: Path, limit: int) -> Parts:
     n, columns, *rest = (int(size) for size in sizes)
     if n != columns:
         raise InputError(f"{path} must hold a square matrix; received {n:,} x {columns:,}.")
-    refuse_size(path, n, limit)
+    # An entry takes four bytes at least, and an array of n x n two each.
+    refuse_size(path, n, limit, len(body) // 4)
     entries, width = (rest[0], 2 if field == "pattern" else 3) if rest else (n * n, 1)
+    if 2 * width * entries > len(body) + 1:
+        raise InputError(f"{path} declares {entries:,} entries, more than its {len(body):,} bytes can hold.")
     if not entries:
         return Parts(edges=np.empty((2, 0), np.int64), num_nodes=n)
     values: Any

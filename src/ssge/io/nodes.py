@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ssge.errors import InputError
+from ssge.errors import InputError, cut, printable, shown
 from ssge.foreign import LABEL_NAMES
 from ssge.io.columns import Raw, has_codes, raw_column
 from ssge.io.ids import IdColumn
@@ -62,22 +63,23 @@ def read_nodes(table: Table, options: ReadOptions, schema: FeatureSchema) -> Nod
     elif schema.fitted:
         extra = [name for i, name in enumerate(table.names) if i not in {at, target, *kinds}]
         if extra:
-            log.info("%s: columns not in the schema are left out: %s.", table.where, ", ".join(extra))
+            log.info("%s: columns not in the schema are left out: %s.", table.where, cut(printable(", ".join(extra))))
         chosen = list(kinds)
     elif chosen is None:
         chosen = _all_columns(table, at, target, left_out)
     chosen = [i for i in dict.fromkeys(chosen) if i not in left_out]
     parts = list(dict.fromkeys([at, *chosen, *([] if target is None else [target])]))
     data = table.read(parts, text=[at, *(i for i, kind in kinds.items() if kind == "category")])
+    found = dict(zip(parts, data.columns, strict=True))
     log.info("%s: id %r, %d columns for features%s.", table.where, table.names[at], len(chosen), table.form)
-    written = _codes(table, [i for i in chosen if i not in kinds], parts, data) if table.free else {}
+    written = _codes(table, [i for i in chosen if i not in kinds], found) if table.free else {}
     raws = []
     for i in chosen:
-        column = written.get(i, data.column(parts.index(i)))
+        column = written.get(i, found[i])
         raws.append(raw_column(table, table.names[i], column, options.columns is not None, kinds.get(i)))
     given = options.label is not None
-    labels = None if target is None else _classes(table, target, data.column(parts.index(target)), given)
-    return Nodes(IdColumn(table, table.names[at], data.column(0)), raws, labels, given)
+    labels = None if target is None else _classes(table, target, found[target], given)
+    return Nodes(IdColumn(table, table.names[at], found[at]), raws, labels, given)
 
 
 def _all_columns(table: Table, at: int, target: int | None, left_out: Collection[int]) -> list[int]:
@@ -91,11 +93,11 @@ def _all_columns(table: Table, at: int, target: int | None, left_out: Collection
     return chosen
 
 
-def _codes(table: Table, chosen: Sequence[int], parts: Sequence[int], data: Any) -> dict[int, Any]:
+def _codes(table: Table, chosen: Sequence[int], found: Mapping[int, Any]) -> dict[int, Any]:
     """Return, as text, the columns of a text file that look like integers but for a zero in front of some."""
     import pyarrow.types as kinds
 
-    whole = [i for i in chosen if kinds.is_integer(data.column(parts.index(i)).type)]
+    whole = [i for i in chosen if kinds.is_integer(found[i].type)]
     if not whole:
         return {}
     again = table.read(whole, text=whole)
@@ -121,11 +123,14 @@ def _expected(table: Table, like: FeatureSchema) -> dict[int, str]:
     matrix = next((column for column in like.columns if column.kind == "matrix"), None)
     if matrix is not None:
         raise InputError(f"like expects a feature matrix of {matrix.width} columns, not a table such as {table.where}.")
-    columns = like.table_columns
-    missing = [column.name for column in columns if column.name not in table.names]
+    columns, places = like.table_columns, {name: i for i, name in enumerate(table.names)}
+    missing = [column.name for column in columns if column.name not in places]
     if missing:
-        raise InputError(f"{table.where} lacks columns that like expects: {', '.join(missing)}.")
-    return {position(table, column.name, "like"): column.kind for column in columns}
+        raise InputError(f"{table.where} lacks columns that like expects: {cut(', '.join(missing))}.")
+    counts = Counter(table.names)
+    if twice := next((column.name for column in columns if counts[column.name] > 1), None):
+        raise InputError(f"like: {table.where} has more than one column named {shown(twice)}.")
+    return {places[column.name]: column.kind for column in columns}
 
 
 def _classes(table: Table, at: int, column: Any, given: bool) -> NDArray[Any] | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ssge.errors import InputError, UnknownNameError
+from ssge.errors import InputError, UnknownNameError, shown
 
 if TYPE_CHECKING:
     from ssge.schema import FeatureSchema
@@ -102,7 +102,6 @@ class ReadOptions:
 
     def schema(self, like: Any = None) -> FeatureSchema:
         """Return which features to make: those of ``like``, or a schema without columns that reading completes."""
-        from ssge.io.sources import shown
         from ssge.schema import FeatureSchema
 
         wanted = FeatureSchema(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from ssge.errors import InputError
+from ssge.errors import InputError, cut, printable, shown
 from ssge.foreign import Parts, array_of, from_adjacency, is_graph, take_apart
 from ssge.graph import Direction, Graph, arrange
 from ssge.io import nodes as node_tables
@@ -21,11 +22,12 @@ from ssge.io.edges import ENDS, Edges, aggregate, read_edges
 from ssge.io.features import make_features
 from ssge.io.formats import Tables, from_networkx, read_gml, read_graphml, read_torch
 from ssge.io.ids import encode, refuse_repeats
+from ssge.io.kinds import kind_of
 from ssge.io.matrices import read_matrix_market, read_npz, refuse_size
 from ssge.io.nodes import Nodes, read_nodes
 from ssge.io.ogb import read_ogb
 from ssge.io.options import ReadOptions
-from ssge.io.sources import LIMIT, kind_of
+from ssge.io.sources import LIMIT
 from ssge.io.tables import ParquetTable, Table, is_frame, open_table
 from ssge.schema import FeatureSchema
 
@@ -111,8 +113,8 @@ def read_graph(
     pairs: Any = list(edge_columns.items()) if isinstance(edge_columns, Mapping) else edge_columns
     named = (nodes, source, target, weight, id, columns, ignore, label)
     options = ReadOptions(*named, features, pairs, direction, delimiter, header, missing, scale, unknown, limit)
-    where = str(edges) if isinstance(edges, str | Path) else "edges"
-    found = Path(edges).name.split(".")[0] if isinstance(edges, str | Path) else ""
+    where = printable(str(edges)) if isinstance(edges, str | Path) else "edges"
+    found = printable(Path(edges).name.split(".")[0]) if isinstance(edges, str | Path) else ""
     return _read(edges, options, options.schema(like), where, name or found or "graph")
 
 
@@ -203,7 +205,7 @@ def _nodes(
     if options.ignore or (options.id, options.columns, options.label) != (None, None, None):
         raise InputError("id, columns, ignore and label name columns of a node table: give nodes=...")
     if not isinstance(found, Parts) and (lacking := schema.table_columns):
-        needed = ", ".join(column.name for column in lacking)
+        needed = cut(", ".join(column.name for column in lacking))
         raise InputError(f"{where} has no node features: like needs the columns {needed}; give nodes=...")
     return None, options
 
@@ -251,9 +253,10 @@ def _completed(rows: Nodes | None, read: Edges, schema: FeatureSchema, direction
     raws = [raw.padded(n) for raw in raws]
     for column, how in schema.edge_columns:
         raws.append(Raw(f"{how}({column})", "number", aggregate(read, column, how, direction)[:, None]))
-    names = [raw.name for raw in raws]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise InputError(f"Columns that become features must have different names; {twice!r} occurs more than once.")
+    counts = Counter(raw.name for raw in raws)
+    if twice := next((name for name, count in counts.items() if count > 1), None):
+        found = shown(twice)
+        raise InputError(f"Columns that become features must have different names; {found} occurs more than once.")
     return raws
 
 

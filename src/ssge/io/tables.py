@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ssge.errors import InputError, UnknownNameError
+from ssge.errors import InputError, UnknownNameError, one_line, printable, shown
+from ssge.io.kinds import kind_of
 from ssge.io.options import ReadOptions
-from ssge.io.sources import LIMIT, kind_of, one_line, shown, too_large
+from ssge.io.sources import LIMIT, refuse_unpacking, too_large
 from ssge.io.text import TextTable
 
 
@@ -50,7 +52,7 @@ class ArrowTable:
     free, form = False, ""
 
     def __init__(self, table: Any, where: str) -> None:
-        self.table, self.where, self.names = table, where, list(table.column_names)
+        self.table, self.where, self.names = table, printable(where), list(table.column_names)
         if not table.num_rows:
             raise InputError(f"{where} has no rows.")
 
@@ -71,24 +73,21 @@ class ParquetTable:
     def __init__(self, path: Path, limit: int) -> None:
         import pyarrow.parquet as pq
 
-        self.where = str(path)
+        self.where = printable(str(path))
         parts = sorted(p for p in path.rglob("*.parquet") if p.name[0] not in "._") if path.is_dir() else [path]
         if not parts:
             raise InputError(f"{path} is a folder without Parquet files.")
         self.names: list[str] = []
         self._files: list[Path] = []
         self._ends: list[int] = []
-        size = 0
+        size = packed = 0
         for part in parts:
-            with _parquet_errors(part):
-                file = pq.ParquetFile(part)
+            with parquet_errors(part), pq.ParquetFile(part) as file:
                 found = file.metadata
-                groups = [found.row_group(i) for i in range(found.num_row_groups)]
-                # Runs of equal values may be stored in no space at all: rows count besides bytes.
-                size += max(sum(group.total_byte_size for group in groups), 8 * found.num_rows)
+                size += declared_size(found)
+                packed += part.stat().st_size
                 names = list(file.schema_arrow.names)
-            if size > limit:
-                raise too_large(path, f"unpacks to {size:,} bytes", limit)
+            refuse_unpacking(path, size, packed, limit)
             if self._files and names != self.names:
                 raise InputError(f"{part} has the columns {shown(names)}, the parts before it {shown(self.names)}.")
             self.names = names
@@ -104,19 +103,18 @@ class ParquetTable:
         import pyarrow.parquet as pq
 
         names = [self.names[i] for i in columns]
-        for name in names:
-            if self.names.count(name) > 1:
-                raise InputError(f"{self.where} has more than one column named {name!r}.")
+        counts = Counter(self.names)
+        if twice := next((name for name in names if counts[name] > 1), None):
+            raise InputError(f"{self.where} has more than one column named {shown(twice)}.")
         batches, size = [], 0
         for part in self._files:
-            with _parquet_errors(part):
-                file = pq.ParquetFile(part)
+            with parquet_errors(part), pq.ParquetFile(part) as file:
                 for batch in file.iter_batches(columns=names):
                     size += batch.nbytes
                     if size > self._limit:
                         raise too_large(self.where, "unpacks to too much", self._limit)
                     batches.append(pa.Table.from_batches([batch]).select(names))
-        with _parquet_errors(self.where):
+        with parquet_errors(self.where):
             table = pa.concat_tables(batches, promote_options="permissive")
             table.validate(full=True)  # text in Parquet may be no text at all
             return table
@@ -128,8 +126,17 @@ class ParquetTable:
         return f"{self._files[part]}, row {row - before + 1}"
 
 
+def declared_size(metadata: Any) -> int:
+    """Return how many bytes a Parquet file declares at least.
+
+    Runs of equal values may be stored in no space at all, so rows count besides bytes.
+    """
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    return int(max(sum(group.total_byte_size for group in groups), 8 * metadata.num_rows))
+
+
 @contextmanager
-def _parquet_errors(path: Path | str) -> Iterator[None]:
+def parquet_errors(path: Path | str) -> Iterator[None]:
     """Turn an error of pyarrow into one line that names the file."""
     import pyarrow as pa
 
@@ -198,17 +205,17 @@ def _arrow(source: Any, what: str) -> Any:
 def position(table: Table, which: str | int, option: str) -> int:
     """Return the position of a column given by name or position; digits as text are a name if a column has it."""
     if isinstance(which, bool) or not isinstance(which, str | int):
-        raise InputError(f"{option} must be the name or the position of a column; received {which!r}.")
-    if isinstance(which, str) and which.isdecimal() and which not in table.names:
+        raise InputError(f"{option} must be the name or the position of a column; received {shown(which)}.")
+    if isinstance(which, str) and which.isdecimal() and len(which) < 19 and which not in table.names:
         which = int(which)
     if isinstance(which, int):
         if not 0 <= which < len(table.names):
             raise InputError(
-                f"{option} must be a position 0..{len(table.names) - 1} in {table.where}; received {which}."
+                f"{option} must be a position 0..{len(table.names) - 1} in {table.where}; received {shown(which)}."
             )
         return which
     if table.names.count(which) > 1:
-        raise InputError(f"{option}: {table.where} has more than one column named {which!r}.")
+        raise InputError(f"{option}: {table.where} has more than one column named {shown(which)}.")
     if which not in table.names:
         raise UnknownNameError(f"column in {option}, {table.where}:", which, table.names)
     return table.names.index(which)

@@ -6,13 +6,13 @@ import csv
 import io
 import itertools
 import logging
-import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ssge.errors import InputError
-from ssge.io.sources import LIMIT, Unpacked, one_line, shown
+from ssge.errors import InputError, one_line, printable, shown
+from ssge.io.sources import LIMIT, Unpacked, arrow_source
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,19 @@ _SAMPLE = 1 << 18
 _ROWS = 100
 _BLOCK = 1 << 22
 _MARK = b"\xef\xbb\xbf"
-_NEWLINE, _NEWLINE_BYTES = re.compile(r"\r\n|\n|\r"), re.compile(rb"\r\n|\n|\r")
+_LONGEST = 1 << 25
+"""Bytes of the longest row, 32 MiB."""
+
+
+class _Beginning(NamedTuple):
+    """The beginning of a text: its first rows, the bytes and lines before them, and comments among these."""
+
+    rows: list[bytes]
+    comment: bytes
+    size: int
+    lines: int
+    comments: int
+    quoted: bool
 
 
 class TextTable:
@@ -65,50 +77,59 @@ class TextTable:
         doubt: bool = False,
         limit: int = LIMIT,
     ) -> None:
-        self.where, self._path, self._limit = str(path), path, limit
+        self.where, self._path, self._limit = printable(str(path)), path, limit
         if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\n\r"\0'):
             raise InputError(f"delimiter must be one ASCII character, ' ' for runs of blanks; received {delimiter!r}.")
-        sample, whole = self._sample()
-        at, self._skipped = _top(sample)
-        comments = [line.strip() for line in _NEWLINE_BYTES.split(sample[:at].removeprefix(_MARK)) if line.strip()]
-        if comments:
-            begin = shown(comments[0].decode("utf-8", "replace"))
-            log.info("%s: %s comment lines at the top passed over, the first %s.", path, f"{len(comments):,}", begin)
-        lines = [line for line in _NEWLINE.split(sample[at:].decode("utf-8", "replace")) if line.strip()]
-        lines = lines[: max(1, len(lines) - (not whole))][:_ROWS]  # the last one may be cut
+        found = self._first_rows()
+        lines, self._skipped = [line.decode("utf-8", "replace").strip("\r\n") for line in found.rows], found.lines
+        if found.comments:
+            begin = shown(found.comment.decode("utf-8", "replace"), 60)
+            log.info("%s: %s comment lines at the top passed over, the first %s.", self.where, found.comments, begin)
         if not lines:
             raise InputError(f"{path} is empty but for comments.")
         self._delimiter = delimiter or _delimiter(lines)
-        self._quoted = b'"' in sample
-        rows = list(_fields(lines, self._delimiter))
+        self._quoted = found.quoted
+        rows = _fields(lines, self._delimiter)
         if delimiter is None and len(rows[0]) < 2:
             raise InputError(
                 f"{path} has one column only: no tab, comma, semicolon, pipe or blank divides its first row "
                 f"({shown(lines[0])}); give delimiter=... if it is another."
             )
-        self._block = max(_BLOCK, 4 * max(len(line) for line in lines))
+        self._block = max(_BLOCK, 4 * max(len(line) for line in found.rows))
         if header is None:
             header = self._has_header(rows, known, asked, doubt)
         self.header = header
         self.form = f"; delimiter {self._delimiter!r}, {'the first row is a header' if header else 'no header'}"
         self.names = [name.strip() for name in rows[0]] if header else [f"c{i}" for i in range(len(rows[0]))]
         if header:
-            at = _line_end(sample, at)
             if lines[0].count('"') % 2:
                 raise InputError(f"{path}: the name of a column must not hold a line break.")
             if len(lines) < 2:
                 raise InputError(f"{path} has a header and no rows.")
-        self._start = at
+        self._start = found.size + (len(found.rows[0]) if header else 0)
 
-    def _sample(self) -> tuple[bytes, bool]:
-        """Return the beginning of the file, one full line at least, and whether that is all of it."""
-        with Unpacked(self._path, self._limit) as stream:
-            sample = b""
-            while True:
-                more = stream.read(_SAMPLE)
-                sample += more
-                if not more or (len(sample) >= _SAMPLE and sample.count(b"\n") > 1 and _top(sample)[0] < len(sample)):
-                    return sample, not more
+    def _first_rows(self) -> _Beginning:
+        """Read the beginning of the file: what comes before the first row, and some rows, two at least."""
+        lines, size, comments, sampled, comment = 0, 0, 0, 0, b""
+        rows: list[bytes] = []
+        with _lines(self._path, self._limit) as stream:
+            while line := stream.readline(_LONGEST + 1).encode("latin-1"):
+                if len(line) > _LONGEST:
+                    where = f"{self._path}, line {lines + len(rows) + 1}"
+                    raise InputError(f"{where} has more than {_LONGEST:,} bytes, which is no row of a table.")
+                mark = len(_MARK) if not size and line.startswith(_MARK) else 0
+                text = line[mark:].strip()
+                if not rows and (not text or text.startswith((b"#", b"%"))):
+                    lines, size, comments = lines + 1, size + len(line), comments + bool(text)
+                    comment = comment or text
+                elif text:
+                    size += mark
+                    rows.append(line[mark:])
+                    sampled += len(line)
+                    if len(rows) >= 2 and (sampled >= _SAMPLE or len(rows) >= _ROWS):
+                        break
+            quoted = any(b'"' in row for row in rows) or '"' in stream.read(_SAMPLE)
+        return _Beginning(rows, comment, size, lines, comments, quoted)
 
     def _has_header(
         self,
@@ -118,7 +139,7 @@ class TextTable:
         doubt: bool,
     ) -> bool:
         first, below = [cell.strip().casefold() for cell in rows[0]], rows[1:]
-        if any(cell in asked and not (cell.isdecimal() and int(cell) < len(first)) for cell in first):
+        if any(cell in asked and not (_is_short(cell) and int(cell) < len(first)) for cell in first):
             return True
         groups = [(names,) if isinstance(names, str) else names for names in known]
         found = {name for names in groups if set(names) <= set(first) for name in names if not _is_number(name)}
@@ -134,8 +155,8 @@ class TextTable:
         elif numeric or (found and not any(cell.strip().casefold() in found for row in below for cell in row)):
             return True
         taken = "taken as the names of columns" if doubt else "taken as data"
-        shown_cells = ", ".join(rows[0][:4])
-        log.warning("%s: its first row (%s) is %s; header=... overrides this.", self.where, shown_cells, taken)
+        cells = ", ".join(shown(cell, 60)[1:-1] for cell in rows[0][:4])
+        log.warning("%s: its first row (%s) is %s; header=... overrides this.", self.where, cells, taken)
         return doubt
 
     def read(self, columns: Sequence[int], text: Collection[int] = ()) -> Any:
@@ -144,23 +165,36 @@ class TextTable:
         from pyarrow import csv as arrow_csv
 
         names = [str(i) for i in range(len(self.names))]
-        stream = self._open()
-        try:
-            table = arrow_csv.read_csv(
-                pa.PythonFile(stream, "r"),
-                read_options=arrow_csv.ReadOptions(column_names=names, block_size=self._block),
-                parse_options=arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=self._quoted),
-                convert_options=arrow_csv.ConvertOptions(
-                    include_columns=[str(i) for i in columns], column_types={str(i): pa.string() for i in text}
-                ),
-            )
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise self._explained(error) from None
+        parsing = arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=self._quoted)
+        converting = arrow_csv.ConvertOptions(
+            include_columns=[str(i) for i in columns], column_types={str(i): pa.string() for i in text}
+        )
+        while True:
+            reading = arrow_csv.ReadOptions(column_names=names, block_size=self._block)
+            try:
+                table = arrow_csv.read_csv(self._source(), reading, parsing, converting)
+                break
+            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+                if "straddling" not in str(error) or self._block >= _LONGEST:
+                    raise self._explained(error) from None
+                self._block *= 8  # a row is longer than a block
+        if any(pa.types.is_binary(column.type) for column in table.columns):
+            raise self._explained(ValueError("it is not UTF-8 text"))
         if not table.num_rows:
             raise InputError(f"{self.where} has no rows.")
         return table.rename_columns([self.names[i] for i in columns])
 
+    def _source(self) -> Any:
+        """Return the rows for Arrow."""
+        import pyarrow as pa
+
+        if self._delimiter != " ":
+            return arrow_source(self._path, self._limit, self._start)
+        with self._open() as stream:
+            return pa.BufferReader(stream.read())
+
     def _open(self) -> Unpacked:
+        """Return the rows for Python."""
         kind = _Blanks if self._delimiter == " " else Unpacked
         return kind(self._path, self._limit, self._start)
 
@@ -172,7 +206,8 @@ class TextTable:
                     line.decode("utf-8")
                 except UnicodeDecodeError as fault:
                     byte = f"byte 0x{line[fault.start]:02x}"
-                    return InputError(f"{self.where}, line {self._lines + number}: not UTF-8 text ({byte}).")
+                    where = f"{self.where}, line {self._lines + number}"
+                    return InputError(f"{where}: not UTF-8 text ({byte}); save the file as UTF-8.")
         for number, row in self._rows():
             if len(row) != len(self.names):
                 expected = f"{len(self.names)} fields as in the first row"
@@ -189,6 +224,7 @@ class TextTable:
         with (
             self._open() as stream,
             io.TextIOWrapper(io.BufferedReader(stream), "utf-8", "replace", newline="") as text,
+            _long_fields(),
         ):
             reader = csv.reader(text, delimiter=self._delimiter)
             began = 0
@@ -197,7 +233,7 @@ class TextTable:
                     if row:
                         yield self._lines + began + 1, row
                     began = reader.line_num
-            except csv.Error:  # such as a field of more than 128 KiB: the line stays unknown
+            except csv.Error:  # the line stays unknown
                 return
 
     def place(self, row: int) -> str:
@@ -209,21 +245,24 @@ class TextTable:
 class _Blanks(Unpacked):
     """A text in which runs of blanks and tabs are one blank, and lines begin and end without."""
 
-    _rest, _ready, _ended = b"", b"", False
-
     def __init__(self, path: Path, limit: int, start: int) -> None:
         super().__init__(path, limit)
+        self._ready, self._rest, self._ended = io.BytesIO(), list[bytes](), False
         while start > 0:
-            start -= len(super().read(min(start, 1 << 20)))
+            start -= len(super().read(min(start, _BLOCK)))
 
     def read(self, size: int = -1) -> bytes:
-        while not self._ended and (size < 0 or len(self._ready) < size):
-            found = super().read(_BLOCK)
-            self._ended = not found
-            lines, newline, self._rest = (self._rest + found).rpartition(b"\n") if found else (self._rest, b"", b"")
-            self._ready += _single_blanks(lines) + newline
-        cut = len(self._ready) if size < 0 else size
-        found, self._ready = self._ready[:cut], self._ready[cut:]
+        if size < 0:
+            return super().read()
+        while not (found := self._ready.read(size)) and not self._ended:
+            more = super().read(_BLOCK)
+            self._ended = not more
+            lines, newline, rest = more.rpartition(b"\n") if more else (b"", b"", b"")
+            if newline or self._ended:
+                self._ready = io.BytesIO(_single_blanks(b"".join([*self._rest, lines])) + newline)
+                self._rest = [rest]
+            else:  # a line goes on; joining it only once keeps the time linear
+                self._rest.append(more)
         return found
 
 
@@ -234,22 +273,19 @@ def _single_blanks(lines: bytes) -> bytes:
     return lines.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" \r")
 
 
-def _top(sample: bytes) -> tuple[int, int]:
-    """Return how many bytes and how many lines come before the first row: a byte-order mark, comments, blank lines."""
-    at, lines = (len(_MARK), 0) if sample.startswith(_MARK) else (0, 0)
-    while at < len(sample):
-        end = _line_end(sample, at)
-        line = sample[at:end].strip()
-        if line and not line.startswith((b"#", b"%")):
-            break
-        at, lines = end, lines + 1
-    return at, lines
+def _lines(path: Path, limit: int) -> io.TextIOWrapper:
+    """Open a text by lines, which end in any of the three ways; one character stands for one byte."""
+    return io.TextIOWrapper(io.BufferedReader(Unpacked(path, limit), _SAMPLE), "latin-1", newline="")
 
 
-def _line_end(sample: bytes, at: int) -> int:
-    """Return where the next line begins."""
-    found = _NEWLINE_BYTES.search(sample, at)
-    return found.end() if found else len(sample)
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """Let the reader of Python take fields of more than 128 KiB; its limit is one for the whole process."""
+    before = csv.field_size_limit(_LONGEST)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def _delimiter(lines: Sequence[str]) -> str:
@@ -265,21 +301,27 @@ def _delimiter(lines: Sequence[str]) -> str:
     return " "
 
 
-def _fields(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
+def _fields(lines: Sequence[str], delimiter: str) -> list[list[str]]:
     if delimiter == " ":
         lines = [" ".join(line.split()) for line in lines]
     try:
-        yield from csv.reader(lines, delimiter=delimiter)
-    except csv.Error:  # a field too long for this reader, or a stray carriage return
-        yield from (line.split(delimiter) for line in lines)
+        with _long_fields():
+            return list(csv.reader(lines, delimiter=delimiter))
+    except csv.Error:  # a stray carriage return
+        return [line.split(delimiter) for line in lines]
 
 
 def _consecutive(cells: Sequence[str]) -> bool:
     """Return whether three cells or more are consecutive whole numbers, as names of columns often are."""
-    if len(cells) < 3 or not all(cell.isdecimal() for cell in cells):
+    if len(cells) < 3 or not all(_is_short(cell) for cell in cells):
         return False
     numbers = [int(cell) for cell in cells]
     return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def _is_short(cell: str) -> bool:
+    """Return whether a cell is a whole number that can be a position; Python reads no 5,000 digits."""
+    return cell.isdecimal() and len(cell) < 19
 
 
 def _is_number(cell: str) -> bool:

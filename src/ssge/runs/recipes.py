@@ -10,8 +10,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ssge.errors import InputError
+from ssge.errors import InputError, one_line
 from ssge.registry import Registry
+
+_MOST_BYTES = 1 << 20
 
 
 class Recipe(BaseModel):
@@ -48,12 +50,18 @@ def load_recipe(name: str) -> Recipe:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file; what is wrong with it is said in one line."""
+    if path.is_dir() or not path.exists():
+        raise InputError(f"No such file: {path}.")
     try:
-        return tomllib.loads(path.read_text())
-    except FileNotFoundError:
-        raise InputError(f"No such file: {path}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise InputError(f"{path} cannot be read as TOML: {error}.") from None
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise InputError(f"{path} has more than {_MOST_BYTES:,} bytes, which no settings need.")
+        return tomllib.loads(content.decode("utf-8"))
+    except (ValueError, OSError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path} cannot be read as TOML: {one_line(error)}.") from None
 
 
 def write_toml(values: dict[str, Any]) -> str:
@@ -67,4 +75,4 @@ def _read(path: Path, name: str) -> Recipe:
     try:
         return Recipe(name=name, **read_toml(path))
     except (ValidationError, TypeError) as error:
-        raise InputError(f"{path} is not a recipe: {' '.join(str(error).split())}") from None
+        raise InputError(f"{path} is not a recipe: {one_line(error)}") from None
