@@ -59,10 +59,11 @@ def asked_for(dist: Distribution, extras: frozenset[str], found: dict[str, Distr
     """Return the distributions that one asks for, and those that these ask for."""
     for line in dist.requires or ():
         need = Requirement(line)
-        if need.marker is None or any(need.marker.evaluate({"extra": extra}) for extra in {"", *extras}):
-            if need.name.casefold() not in found:
-                found[need.name.casefold()] = distribution(need.name)
-                asked_for(found[need.name.casefold()], frozenset(need.extras), found)
+        name, marker = need.name.casefold(), need.marker
+        holds = marker is None or any(marker.evaluate({"extra": extra}) for extra in {"", *extras})
+        if holds and name not in found:
+            found[name] = distribution(name)
+            asked_for(found[name], frozenset(need.extras), found)
     return found
 
 
