@@ -19,7 +19,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 demo: $(VENV)/.ready ## Set up, then embed the import graph of the installed packages: table, neighbors, pictures
 	$(BIN)/ssge demo --out demo
 
-test: lint ## Set up, then run linters, type checker and all tests
+test: lint ## Set up, then run linters, type checker and all tests, some of them on the wheel without extras
 	OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.ready ## Linters and type checker alone
@@ -72,4 +72,4 @@ reading: $(VENV)/.ready ## Time and memory of reading ten million edges
 	$(BIN)/python benchmarks/reading.py
 
 clean: ## Remove what the other targets made
-	rm -rf $(VENV) demo runs .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-wheel demo runs .mypy_cache .ruff_cache .pytest_cache

@@ -60,6 +60,8 @@ class RunRecord(BaseModel):
         Kind of splits whose training nodes a supervised method learned from; None for all others.
     graph, statistics, feature_names, columns
         Sizes of the graph, its degrees, the names of its feature columns where known, and the embedding width.
+    node_columns
+        What became of each column of the node table, as `ssge.schema.FeatureSchema.table` says it.
     final, diagnostics
         The kept epoch's line of history, and label-free figures of the embedding.
     machine, date, commit, code
@@ -81,6 +83,7 @@ class RunRecord(BaseModel):
     columns: int = 0
     statistics: dict[str, float] = {}
     feature_names: list[str] = []
+    node_columns: list[tuple[str, ...]] = []
     parameters: int = 0
     scale: float = 1.0
     seconds: float = 0.0

@@ -31,6 +31,10 @@ class Column(BaseModel):
         Values that replace missing ones, one per number (0, no level, for a category); empty if they are an error.
     means, deviations
         Subtracted, and divided by, one per number; empty if the column is not scaled.
+    missing
+        Share of the rows without a value, where the encoding was fitted.
+    note
+        What the column looks like, if it was used all the same because it was named.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -43,6 +47,19 @@ class Column(BaseModel):
     fill: tuple[float, ...] = ()
     means: tuple[float, ...] = ()
     deviations: tuple[float, ...] = ()
+    missing: float = 0.0
+    note: str = ""
+
+    @property
+    def encoding(self) -> str:
+        """How its values become numbers, in words."""
+        if self.kind == "category":
+            how = "one feature per level"
+        else:
+            how = "standardized" if self.means else "0 or 1" if self.kind == "boolean" else "as it is"
+        if not self.indicator:
+            return how
+        return f"{how}; missing ones: {'no level' if self.kind == 'category' else 'mean'}, marked"
 
     @property
     def names(self) -> list[str]:
@@ -56,6 +73,21 @@ class Column(BaseModel):
         return [*names, f"{self.name} missing"] if self.indicator else names
 
 
+class LeftOut(BaseModel):
+    """A column of a node table that became no feature, and why."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    why: str
+
+
+HEADINGS = ("column", "kind", "encoding", "features", "missing", "used")
+STATED = ("the id", "the label", "ignored", "not named")
+"""Why a column was left out, where nothing had to be guessed."""
+_MOST_ROWS = 30
+
+
 class FeatureSchema(BaseModel):
     """How all feature columns of a graph were made; frozen, JSON both ways.
 
@@ -67,6 +99,8 @@ class FeatureSchema(BaseModel):
         Of the node table, then aggregated edge columns; the features of ``table``.
     edge_columns
         Edge columns and how each is aggregated per node.
+    left_out
+        Columns of the node table that became no features.
     missing, scale
         As given to `ssge.read_graph`.
     names
@@ -90,6 +124,7 @@ class FeatureSchema(BaseModel):
     features: tuple[str, ...]
     columns: tuple[Column, ...] = ()
     edge_columns: tuple[tuple[str, Literal["mean", "sum", "max", "min"]], ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     missing: Literal["error", "impute"] = "error"
     scale: Literal["none", "standard"] = "none"
     names: tuple[str, ...] = ()
@@ -109,6 +144,21 @@ class FeatureSchema(BaseModel):
         columns = self.columns[: len(self.columns) - len(self.edge_columns)]
         return tuple(column for column in columns if column.kind != "matrix")
 
+    def table(self) -> list[tuple[str, ...]]:
+        """Return what became of each column, as text under `HEADINGS`: those that are used, then the others.
+
+        Of many columns, the first of each part are there, and how many more there are.
+        """
+        used = [
+            (c.name, c.kind, c.encoding, f"{len(c.names):,}", f"{100 * c.missing:.3g} %", _used(c))
+            for c in self.columns[:_MOST_ROWS]
+        ]  # fmt: skip
+        unused = sorted(self.left_out, key=lambda entry: entry.why in STATED)
+        others = [(entry.name, "", "", "0", "", f"no: {entry.why}") for entry in unused[:_MOST_ROWS]]
+        more = [(f"and {len(part) - _MOST_ROWS:,} more", *[""] * 4, end) for part, end in
+                ((self.columns, "yes"), (unused, "no")) if len(part) > _MOST_ROWS]  # fmt: skip
+        return used + others + more
+
     def write(self, path: Path) -> None:
         """Write the schema as JSON, atomically."""
         with atomic(path) as temporary:
@@ -123,3 +173,7 @@ class FeatureSchema(BaseModel):
             return cls.model_validate_json(path.read_text("utf-8"))
         except (ValidationError, UnicodeDecodeError) as error:
             raise InputError(f"{path} is no schema of this version: {str(error).splitlines()[0]}.") from None
+
+
+def _used(column: Column) -> str:
+    return f"yes, by name; {column.note}" if column.note else "yes"

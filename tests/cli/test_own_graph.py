@@ -193,10 +193,11 @@ def test_labels_never_change_a_byte_of_the_embedding(here: Path) -> None:
     assert fit(here, "none", nodes="without.csv") == 0
     assert fit(here, "found", nodes="usual.csv") == 0
     expected = RunFolder(here / "none").embedding.read_bytes()
-    for run in ("labeled", "permuted", "ignored", "found"):
+    assert fit(here, "guessed") == 0  # calls join people of one team
+    for run in ("labeled", "permuted", "ignored", "found", "guessed"):
         assert RunFolder(here / run).embedding.read_bytes() == expected, run
-    assert fit(here, "feature") == 0  # a column that is not called a label is a feature, and does change it
-    assert RunFolder(here / "feature").embedding.read_bytes() != expected
+    assert fit(here, "named", "--columns", "age", "spend", "plan", "team") == 0
+    assert RunFolder(here / "named").embedding.read_bytes() != expected
 
 
 def test_a_labeled_graph_is_scored(here: Path, ssge: Command) -> None:
@@ -251,7 +252,7 @@ WRONG: dict[str, tuple[str, str, str, tuple[str, ...]]] = {  # edges, nodes, wha
     "empty": (" \n", TWO, "edges.csv is empty", ()),
     "not text": ("\0\0\0", TWO, "edges.csv holds bytes of no format", ()),
     "unknown column": (ONE, TWO, "Did you mean 'age'", ("--columns", "agee")),
-    "text": (ONE, "key,name\nu000,one\nu001,two\nu002,six\n", "nodes.csv: column 'name' is text", ()),
+    "text": (ONE, "key,name\nu000,one\nu001,two\nu002,six\n", "no node features: ", ()),
     "unknown kind": (ONE, TWO, "Did you mean 'structural'", ("--features", "structral")),
     "too large": (ONE, TWO, "more than limit=10 bytes", ("--limit", "10")),
     "bad delimiter": (ONE, TWO, "delimiter must be one ASCII character", ("--delimiter", "::")),

@@ -280,6 +280,7 @@ def classify(
     label_column: Annotated[str | None, Parameter(name="--label")] = None,
     folds: int = 5,
     seed: int = 0,
+    allow_leak: Switch = False,
     out: Path | None = None,
     force: Switch = False,
     quiet: Switch = False,
@@ -303,6 +304,8 @@ def classify(
         Of the cross-validation.
     seed
         Decides the folds.
+    allow_leak
+        Go on though a column that the run was fitted on determines the labels.
     out
         Write id, predicted and the probability of each class to a .csv or .parquet file.
     force
@@ -322,6 +325,8 @@ def classify(
     check_target(out, force)
     embedding = _embedding(run)
     rows, given = read_labels(labels, embedding, id_column, label_column)
+    if run.is_dir():
+        _refuse_leaks(run, rows, given, allow_leak)
     found = predict(embedding.vectors, rows, given, folds, seed)
     classes = [str(name) for name in found.classes]
     if out is not None:
@@ -403,6 +408,22 @@ def outliers(
         print(jsonlib.dumps([{"id": name, "score": score} for name, score in top], indent=2))
     else:
         print_cells(("score", "node"), [(f"{score:.3f}", str(name)) for name, score in top])
+
+
+def _refuse_leaks(run: Path, rows: Any, labels: Any, allowed: bool) -> None:
+    """Refuse labels that the embedding has seen as a column, or warn of them."""
+    from ssge.errors import InputError
+    from ssge.runs.folder import RunFolder
+    from ssge.runs.leaks import leaking_columns
+
+    found = leaking_columns(RunFolder(run), rows, labels)
+    if not found:
+        return
+    names = ", ".join(map(repr, found))
+    what = f"{names}: a column that the run was fitted on determines these labels, so the scores say nothing"
+    if not allowed:
+        raise InputError(f"{what}; fit again with --ignore {' '.join(found)}, or give --allow-leak.")
+    log.warning("%s.", what)
 
 
 def _embedding(run: Path) -> Any:

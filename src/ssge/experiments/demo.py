@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -40,7 +41,7 @@ def demonstrate(
     show: Callable[[Sequence[Row], str], None],
     say: Callable[[str], None],
 ) -> None:
-    """Embed the import graph, then print the table and neighbors and draw the pictures into ``out``."""
+    """Embed the import graph, print the table and neighbors, and draw pictures into ``out`` if matplotlib is there."""
     graph = load("imports")
     recipe = load_recipe("ssge/imports")
     protocol = PROTOCOLS[recipe.protocol]
@@ -54,10 +55,12 @@ def demonstrate(
     for line in neighbors_of(embedding, WELL_KNOWN):
         say(line)
 
-    before = references.untrained_encoder(graph, plan(graph.info, recipe="ssge/imports"))
-    pictures = draw(out, graph, folder, before)
     say("")
-    for path in pictures:
+    if importlib.util.find_spec("matplotlib") is None:
+        say("pictures: none, they need matplotlib (pip install 'ssge[plots]')")
+        return
+    before = references.untrained_encoder(graph, plan(graph.info, recipe="ssge/imports"))
+    for path in draw(out, graph, folder, before):
         say(f"picture: {path}")
 
 

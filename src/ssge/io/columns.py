@@ -17,7 +17,16 @@ MOST_NAMED_LEVELS = 10_000
 
 _NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 _COMMA = r"^\s*[-+]?[0-9]+,[0-9]+\s*$"
+_DATE = r"^\s*[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([ T][0-9:.+Z -]*)?\s*$"
 _CODE = r"^\s*0[0-9]+\s*$"
+
+
+class NotAFeatureError(InputError):
+    """A column that cannot be a feature as it is: text, dates. ``why`` says what it looks like."""
+
+    def __init__(self, message: str, why: str) -> None:
+        super().__init__(message)
+        self.why = why
 
 
 class Raw(NamedTuple):
@@ -34,6 +43,8 @@ class Raw(NamedTuple):
         Of a category.
     place
         Returns the name of a row for messages.
+    note
+        What it looks like, if not like a feature.
     """
 
     name: str
@@ -41,6 +52,7 @@ class Raw(NamedTuple):
     values: Any
     levels: tuple[str, ...] = ()
     place: Callable[[int], str] = "row {}".format
+    note: str = ""
 
     def at(self, row: int) -> str:
         """Return the place of a value, for messages."""
@@ -90,7 +102,7 @@ def raw_column(table: Table, name: str, column: Any, named: bool = False, kind: 
     if kind == "vector":
         raise InputError(f"{table.where}, column {name!r}: a list of numbers expected, {form} found.")
     if types.is_temporal(form):
-        _refuse(table, name, f"holds dates or times ({form}); turn them into numbers")
+        _refuse(table, name, f"holds dates or times ({form}), which must be turned into numbers")
     if kind is None and not (is_number(form) or types.is_boolean(form)):
         _refuse(table, name, f"is of type {form}, which is no feature")
     kind = kind or ("boolean" if types.is_boolean(form) else "number")
@@ -108,8 +120,9 @@ def has_codes(column: Any) -> bool:
     return bool(pc.any(pc.match_substring_regex(column, _CODE)).as_py())
 
 
-def _refuse(table: Table, name: str, why: str) -> NoReturn:
-    raise InputError(f"{table.where}: column {name!r} {why}, or leave it out with ignore=[{name!r}].")
+def _refuse(table: Table, name: str, why: str, instead: str = "") -> NoReturn:
+    message = f"{table.where}: column {name!r} {why}{instead}, or leave it out with ignore=[{name!r}]."
+    raise NotAFeatureError(message, why)
 
 
 def _category(table: Table, name: str, column: Any, explicit: bool, fixed: bool) -> Raw:
@@ -127,14 +140,16 @@ def _category(table: Table, name: str, column: Any, explicit: bool, fixed: bool)
     found: list[str] = encoded.dictionary.to_pylist()
     known = len(column) - column.null_count
     if not fixed:
+        if not explicit and known and pc.all(pc.match_substring_regex(column, _DATE)).as_py():
+            _refuse(table, name, "looks like dates")
         if table.free:
             _refuse_typos(table, name, column, known, explicit)
         most = MOST_NAMED_LEVELS if explicit else min(MOST_LEVELS, max(known // 2, 2))
         if len(found) > most:
-            allowed = f"a category has {most:,} at most in {known:,} rows"
-            why = f"is text: {len(found):,} different values, such as {shown(found[0])} ({allowed}); encode it yourself"
-            why += "" if explicit else f", make it a category with columns=[{name!r}, ...]"
-            _refuse(table, name, why)
+            why = f"is text: {len(found):,} different values, such as {shown(found[0])}"
+            if len(found) == known and known >= 20:
+                why = f"looks like an id: {known:,} texts that all differ, such as {shown(found[0])}"
+            _refuse(table, name, why, f" (a category has {most:,} at most in {known:,} rows); encode it yourself")
     order = sorted(range(len(found)), key=found.__getitem__)
     rank = np.empty(len(found) + 1, dtype=np.int64)
     rank[order], rank[-1] = np.arange(len(found)), -1

@@ -286,7 +286,8 @@ def _from_table(path: Path, table: Any) -> Embedding:
         if str(field.type) not in allowed or column.null_count:
             found = f"{field.type} with {column.null_count} nulls"
             raise InputError(f"{path}: column {field.name} must be {' or '.join(allowed)}; received {found}.")
-    vectors = np.empty((table.num_rows, len(names) - 1), dtype=table.schema.field(1).type.to_pandas_dtype())
+    dtype = np.float32 if str(table.schema.field(1).type) == "float" else np.float64
+    vectors = np.empty((table.num_rows, len(names) - 1), dtype)
     for i, column in enumerate(table.columns[1:]):
         vectors[:, i] = column.to_numpy()
     return Embedding(table.column("id").to_numpy(), vectors)

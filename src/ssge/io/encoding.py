@@ -22,7 +22,8 @@ _SPREADS = 100
 def fit(raw: Raw, missing: Literal["error", "impute"], scale: Literal["none", "standard"]) -> Column:
     """Return how to encode a column: levels, fill values, means and standard deviations."""
     absent = raw.missing()
-    fixed: dict[str, Any] = {"name": raw.name, "kind": raw.kind, "indicator": bool(absent.any())}
+    fixed: dict[str, Any] = {"name": raw.name, "kind": raw.kind, "note": raw.note}
+    fixed |= {"indicator": bool(absent.any()), "missing": float(absent.mean())}
     if raw.kind == "category":
         if not raw.levels:
             raise _no_values(raw)

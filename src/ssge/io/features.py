@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Sequence
 
 from ssge.errors import InputError, shown
@@ -12,7 +13,7 @@ from ssge.io.columns import Raw
 from ssge.io.compact import compact
 from ssge.io.encoding import encode, fit, warn_of_spreads
 from ssge.ops.structural import structural_features
-from ssge.schema import FeatureSchema
+from ssge.schema import HEADINGS, STATED, FeatureSchema
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +37,9 @@ def make_features(
     if "table" not in schema.features:
         raws = ()
     elif not raws:
-        raise InputError(f"{where} has no node features: features='structural' makes some from the edges alone.")
+        guessed = _guessed(schema)
+        name = f" Columns are left out: {guessed}; name those to use in columns=[...]." if guessed else ""
+        raise InputError(f"{where} has no node features: features='structural' makes some from the edges alone.{name}")
     columns = schema.columns
     if not schema.fitted:
         columns = tuple(fit(raw, schema.missing, schema.scale) for raw in raws)
@@ -58,4 +61,26 @@ def make_features(
         names += found
     if schema.fitted and tuple(names) != schema.names:
         raise InputError(f"{where} has {len(names)} features, and {len(schema.names)} in like: {shown(names)}.")
-    return compact(*blocks), schema.model_copy(update={"columns": columns, "names": tuple(names)})
+    done = schema.model_copy(update={"columns": columns, "names": tuple(names)})
+    if not schema.fitted and schema.left_out:
+        _tell_columns(done, where)
+    return compact(*blocks), done
+
+
+def _tell_columns(schema: FeatureSchema, where: str) -> None:
+    """Log what became of each column of the node table; warn of those that were left out by a guess."""
+    lines = [HEADINGS, *schema.table()]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(HEADINGS))]
+    text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    log.info("%s: columns of the node table\n  %s", where, "\n  ".join(text))
+    if guessed := _guessed(schema):
+        warnings.warn(
+            f"{where}: columns left out of the features: {guessed}; name those to use in columns=[...].", stacklevel=5
+        )
+
+
+def _guessed(schema: FeatureSchema, most: int = 8) -> str:
+    """Return which columns were left out by what they look like, for messages."""
+    found = [f"{entry.name!r} {entry.why}" for entry in schema.left_out if entry.why not in STATED]
+    more = f", and {len(found) - most:,} more" if len(found) > most else ""
+    return ", ".join(found[:most]) + more

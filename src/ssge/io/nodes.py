@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, cut, printable, shown
 from ssge.foreign import LABEL_NAMES
-from ssge.io.columns import Raw, has_codes, raw_column
+from ssge.io.columns import NotAFeatureError, Raw, has_codes, raw_column
 from ssge.io.ids import IdColumn
 from ssge.io.options import ReadOptions
+from ssge.io.roles import by_name, by_values
 from ssge.io.tables import Table, is_text, named, position
-from ssge.schema import FeatureSchema
+from ssge.schema import FeatureSchema, LeftOut
 
 log = logging.getLogger(__name__)
 
@@ -37,12 +38,18 @@ class Nodes(NamedTuple):
         One per row, or None.
     given
         Whether the label was asked for; one found by its name is left out if it is of no use.
+    left_out
+        The columns that become no features.
+    label
+        Name of the column of the labels, if there is one.
     """
 
     ids: IdColumn
     raws: list[Raw]
     labels: NDArray[Any] | None
     given: bool
+    left_out: list[LeftOut]
+    label: str | None
 
 
 def read_nodes(table: Table, options: ReadOptions, schema: FeatureSchema) -> Nodes:
@@ -66,31 +73,48 @@ def read_nodes(table: Table, options: ReadOptions, schema: FeatureSchema) -> Nod
             log.info("%s: columns not in the schema are left out: %s.", table.where, cut(printable(", ".join(extra))))
         chosen = list(kinds)
     elif chosen is None:
-        chosen = _all_columns(table, at, target, left_out)
+        chosen = [i for i in range(len(table.names)) if i not in (at, target)]
     chosen = [i for i in dict.fromkeys(chosen) if i not in left_out]
     parts = list(dict.fromkeys([at, *chosen, *([] if target is None else [target])]))
     data = table.read(parts, text=[at, *(i for i, kind in kinds.items() if kind == "category")])
-    found = dict(zip(parts, data.columns, strict=True))
-    log.info("%s: id %r, %d columns for features%s.", table.where, table.names[at], len(chosen), table.form)
-    written = _codes(table, [i for i in chosen if i not in kinds], found) if table.free else {}
+    log.info("%s: id %r%s.", table.where, table.names[at], table.form)
+    columns = dict(zip(parts, data.columns, strict=True))
+    written = _codes(table, [i for i in chosen if i not in kinds], columns) if table.free else {}
+    roles = {at: "the id", **dict.fromkeys(left_out, "ignored")} | ({} if target is None else {target: "the label"})
     raws = []
     for i in chosen:
-        column = written.get(i, found[i])
-        raws.append(raw_column(table, table.names[i], column, options.columns is not None, kinds.get(i)))
+        column = written.get(i, columns[i])
+        found = _feature(table, i, column, options.columns is not None, kinds.get(i))
+        if isinstance(found, Raw):
+            raws.append(found)
+        else:
+            roles[i] = found
     given = options.label is not None
-    labels = None if target is None else _classes(table, target, found[target], given)
-    return Nodes(IdColumn(table, table.names[at], found[at]), raws, labels, given)
+    labels = None if target is None else _classes(table, target, columns[target], given)
+    used = set(chosen) - set(roles) if wanted else range(len(table.names))
+    others = [
+        LeftOut(name=name, why=roles.get(i, "not named")) for i, name in enumerate(table.names) if i not in used
+    ]  # fmt: skip
+    label = None if target is None else table.names[target]
+    return Nodes(IdColumn(table, table.names[at], columns[at]), raws, labels, given, others, label)
 
 
-def _all_columns(table: Table, at: int, target: int | None, left_out: Collection[int]) -> list[int]:
-    """Return all columns but id and label; others that are named like a label are left out as well."""
-    chosen = []
-    for i, name in enumerate(table.names):
-        if i not in (at, target) and name.casefold() in LABEL_NAMES and i not in left_out:
-            log.info("%s: column %r is left out, as a label; columns=[...] takes it in.", table.where, name)
-        elif i not in (at, target):
-            chosen.append(i)
-    return chosen
+def _feature(table: Table, i: int, column: Any, named: bool, kind: str | None) -> Raw | str:
+    """Return a column that becomes a feature; a string, what it looks like, for one that does so only by name."""
+    name = table.names[i]
+    if kind is not None:  # a schema has decided
+        return raw_column(table, name, column, named, kind)
+    role = by_name(name)
+    if role and not named:
+        return role
+    try:
+        raw = raw_column(table, name, column, named, kind)
+    except NotAFeatureError as error:
+        if named:
+            raise
+        return error.why
+    role = role or by_values(raw, column)
+    return role if role and not named else raw._replace(note=role or "")
 
 
 def _codes(table: Table, chosen: Sequence[int], found: Mapping[int, Any]) -> dict[int, Any]:

@@ -27,9 +27,10 @@ from ssge.io.matrices import read_matrix_market, read_npz, refuse_size
 from ssge.io.nodes import Nodes, read_nodes
 from ssge.io.ogb import read_ogb
 from ssge.io.options import ReadOptions
+from ssge.io.roles import by_label, by_neighbors
 from ssge.io.sources import LIMIT
 from ssge.io.tables import ParquetTable, Table, is_frame, open_table
-from ssge.schema import FeatureSchema
+from ssge.schema import FeatureSchema, LeftOut
 
 log = logging.getLogger(__name__)
 
@@ -128,6 +129,8 @@ def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, n
         parts, raws = _of_parts(found, rows, schema, where)
     else:
         parts, raws, schema = _of_tables(found, rows, options, schema, direction, where)
+    if rows is not None and not schema.fitted:
+        raws, schema = _without_labels(raws, rows, parts, options, schema)
     if not parts.num_nodes:
         raise InputError(f"{where} has no nodes.")
     labels = parts.labels if rows is not None and rows.given else None
@@ -210,6 +213,24 @@ def _nodes(
     return None, options
 
 
+def read_columns(edges: Any, schema: FeatureSchema, reading: Mapping[str, Any]) -> Nodes | None:
+    """Read the node columns that features were made of once more; None if there were none.
+
+    Parameters
+    ----------
+    edges
+        The source of the graph, as given to `read_graph`.
+    schema
+        How its features were made.
+    reading
+        The options it was read with, but for those that the schema has decided.
+    """
+    if not schema.table_columns:
+        return None
+    options = ReadOptions(**reading)
+    return _nodes(_opened(edges, options, schema), options, schema, str(edges))[0]
+
+
 def _direction(edges: Any, options: ReadOptions, schema: FeatureSchema) -> Direction | None:
     """Return the direction that was asked for, or that of ``like``."""
     kept = None if isinstance(edges, Graph) else schema.direction
@@ -285,6 +306,23 @@ def _of_parts(parts: Parts, rows: Nodes | None, schema: FeatureSchema, where: st
     if np.iscomplexobj(matrix) or matrix.shape[0] != n or not matrix.shape[1]:
         raise InputError(f"{where}: features must be real, one row per node ({n:,}); received shape {matrix.shape}.")
     return parts, [Raw("x", "matrix", matrix, place=lambda row: f"{where}, row {row + 1}")]
+
+
+def _without_labels(
+    raws: list[Raw], rows: Nodes, parts: Parts, options: ReadOptions, schema: FeatureSchema
+) -> tuple[list[Raw], FeatureSchema]:
+    """Leave out columns that look like labels, unless they are named."""
+    mine = raws[: len(rows.raws)]
+    roles = by_neighbors(mine, array_of(parts.edges, "edges"))
+    if rows.labels is not None:
+        roles = by_label(mine, rows.labels, f"label {rows.label!r}") | roles
+    left_out = list(rows.left_out)
+    if options.columns is None:
+        left_out += [LeftOut(name=name, why=why) for name, why in roles.items()]
+        raws = [raw for raw in raws if raw.name not in roles]
+    else:
+        raws = [raw._replace(note=roles.get(raw.name, raw.note)) for raw in raws]
+    return raws, schema.model_copy(update={"left_out": tuple(left_out)})
 
 
 def _kind_of_ids(ids: Any) -> Literal["integer", "text"] | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from ssge.evaluation.scores import mean_std
 from ssge.methods import METHODS
 from ssge.records import RunRecord
+from ssge.schema import HEADINGS
 
 _SHOWN = 40
 """Feature names that are listed; the rest is in features.json."""
@@ -46,13 +47,14 @@ def card(record: RunRecord) -> str:
         f"# {cls.title} embedding of {record.name}",
         f"{n:,} nodes, {d} columns, {_learned(record)} {cls.title} ({cls.reference}).",
         _section("Graph", figures),
+        _columns(record),
         _features(record),
         _section("Settings", {key: _plain(value) for key, value in record.config.items()}),
         _section("Training", training),
         _section("Diagnostics" if cls.supervised else "Diagnostics, label-free", diagnostics),
         _scores(record),
         _USE.format(source=_source(record), columns=f"e000 ... e{d - 1:03d}", method=record.method)
-        + (_seen(record) if cls.supervised else _HONEST),
+        + (_seen(record) if cls.supervised else _HONEST.format(columns=_UNLESS if record.node_columns else "")),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -74,8 +76,12 @@ model.to_frame()                        # a table: id, {columns}
 
 `embedding.parquet` holds the vectors; join them to other tables by `id`. """
 
-_HONEST = """Training used no labels. Nodes that a test compares were
-learned in one graph: for a test on future nodes, embed them later with `ssge embed ... --only new`."""
+_HONEST = """Training was given no labels{columns}. Nodes that a test
+compares were learned in one graph: for a test on future nodes, embed them later with `ssge embed ... --only new`."""
+
+_UNLESS = """; but a column that is used above and says what
+is to be predicted makes every score too good. `ssge classify` compares the columns with its labels as long as the node
+table is where it was"""
 
 _SEEN = """The vectors are class scores, learned from the
 labels of training nodes{}: a test on these nodes is not a fair one."""
@@ -116,6 +122,20 @@ def _features(record: RunRecord) -> str:
         return ""
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return f"Feature columns: {', '.join(f'`{name}`' for name in names[:_SHOWN])}{more}."
+
+
+def _columns(record: RunRecord) -> str:
+    """Return what became of each column of the node table."""
+    if not record.node_columns:
+        return ""
+    rows = [HEADINGS, ["---"] * len(HEADINGS), *record.node_columns]
+    lines = ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(["## Columns", "", *lines])
+
+
+def _cell(text: str) -> str:
+    """Return text that may hold anything as a cell of a table: one line, no markup."""
+    return "".join(f"\\{letter}" if letter in "\\|`*_[]<>#!~&" else letter for letter in " ".join(text.split()))
 
 
 def _scores(record: RunRecord) -> str:

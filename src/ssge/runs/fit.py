@@ -134,6 +134,7 @@ def _run(
         columns=embedding.vectors.shape[1],
         statistics=_statistics(graph),
         feature_names=list(graph.schema.names) if graph.schema else [],
+        node_columns=graph.schema.table() if graph.schema else [],
         parameters=sum(p.numel() for p in method.parameters() if p.requires_grad),
         scale=float(method.scale),
         seconds=trained.seconds,
