@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ssge.errors import InputError
 from ssge.graph import Split
 
+_ROWS = 1 << 14
 Matrix: TypeAlias = NDArray[np.floating[Any]]
 
 SPARSE = 0.1
@@ -62,10 +64,21 @@ def checked_split(split: Split, n: int) -> Split:
 
 def deviations(embedding: Matrix) -> NDArray[np.float64]:
     """Return the columns' standard deviations, in float64; exactly 0 where they are within rounding."""
-    deviation = embedding.std(axis=0, dtype=np.float64)
+    mean = embedding.mean(axis=0, dtype=np.float64)
+    squares, peak = np.zeros_like(mean), np.zeros_like(mean)
+    for rows in blocks(embedding):
+        squares += np.square(rows - mean).sum(axis=0)
+        peak = np.maximum(peak, np.abs(rows).max(axis=0))
+    deviation = np.sqrt(squares / embedding.shape[0])
     # Rounding of the values themselves, and of the mean of n of them.
     relative = max(4 * np.finfo(embedding.dtype).eps, embedding.shape[0] * np.finfo(np.float64).eps)
-    return np.where(deviation > relative * np.abs(embedding).max(axis=0).astype(np.float64), deviation, 0.0)
+    return np.where(deviation > relative * peak, deviation, 0.0)
+
+
+def blocks(embedding: Matrix) -> Iterator[Matrix]:
+    """Yield some rows at a time, so that a copy of them in float64 is small."""
+    for start in range(0, embedding.shape[0], _ROWS):
+        yield embedding[start : start + _ROWS]
 
 
 def unit_rows(embedding: Matrix) -> Matrix:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ssge.errors import InputError
-from ssge.evaluation._arrays import SPARSE, Matrix, checked_embedding, deviations, unit_rows
+from ssge.evaluation._arrays import SPARSE, Matrix, blocks, checked_embedding, deviations, unit_rows
 
 _BLOCK = 1024  # rows with all their distances in memory at once
 
@@ -31,10 +31,14 @@ def _spectrum(array: Matrix, deviation: NDArray[np.float64]) -> NDArray[np.float
     if n >= d and np.count_nonzero(array) < SPARSE * array.size:  # as in counts of words
         columns = sp.csr_array(array.astype(np.float64))
         gram = ((columns.T @ columns).toarray() / n - np.outer(mean, mean)) / np.outer(scale, scale)
+    elif n >= d:
+        gram = np.zeros((d, d))
+        for rows in blocks(array):
+            centered = (rows - mean) / scale
+            gram += centered.T @ centered / n
     else:
-        columns = np.subtract(array, mean, dtype=np.float64)
-        columns /= scale
-        gram = (columns.T @ columns if n >= d else columns @ columns.T) / n
+        columns = (array - mean) / scale
+        gram = columns @ columns.T / n
     eigenvalues = np.zeros(d)
     eigenvalues[: min(n, d)] = np.linalg.eigvalsh(gram)[::-1]
     return np.maximum(eigenvalues, 0)
