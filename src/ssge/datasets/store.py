@@ -12,9 +12,11 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 from ssge.datasets.facts import Facts, File
-from ssge.errors import InputError
+from ssge.errors import InputError, one_line
 from ssge.files import atomic
 
 log = logging.getLogger(__name__)
@@ -70,7 +72,7 @@ def obtain(facts: Facts, root: str | Path | None = None) -> dict[str, Path]:
 
 
 def _what_to_do(facts: Facts, absent: Sequence[File], found: dict[str, Path], folder: Path, error: Exception) -> str:
-    reason = " ".join(str(error).split()) or type(error).__name__
+    reason = one_line(error)
     origin = {file: f"{file.member} in {file.url}" if file.member else file.url for file in absent}
     places = "; ".join(f"put {file.name} at {folder / file.path}, from {origin[file]}" for file in absent)
     rest = f" (found: {', '.join(sorted(found))})" if found else ""
@@ -86,7 +88,9 @@ def _download(url: str, wanted: Sequence[File], cache: Path, title: str) -> None
     cache.mkdir(parents=True, exist_ok=True)
     progress = _Progress(f"{title}: {url}")
     with tempfile.TemporaryDirectory(prefix=".download-", dir=cache) as folder:
-        downloader = pooch.HTTPDownloader(progressbar=progress, chunk_size=_CHUNK, timeout=_TIMEOUT_SECONDS)
+        downloader = pooch.HTTPDownloader(
+            progressbar=progress, chunk_size=_CHUNK, timeout=_TIMEOUT_SECONDS, hooks={"response": refuse_downgrade}
+        )
         with progress.bar:
             received = pooch.retrieve(url, None, fname="download", path=folder, downloader=downloader)
         for file in wanted:
@@ -99,6 +103,14 @@ def _download(url: str, wanted: Sequence[File], cache: Path, title: str) -> None
             _verify(content, file, origin)
             with atomic(cache / file.path) as temporary:
                 shutil.copyfile(content, temporary)
+
+
+def refuse_downgrade(response: Any, *_: Any, **__: Any) -> None:
+    """Refuse a redirect from https to anything else; a hook of requests, called before a redirect is followed."""
+    if response.is_redirect and urlsplit(response.url).scheme == "https":
+        target = urljoin(response.url, response.headers["location"])
+        if urlsplit(target).scheme != "https":
+            raise OSError(f"{response.url} leads to {target}, which is not https")
 
 
 class _Progress:

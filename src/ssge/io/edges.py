@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, shown
 from ssge.graph import Direction, wrong_weight
-from ssge.io.ids import IdColumn, encode, refuse_repeats
+from ssge.io.ids import IdColumn, encode, hint, refuse_repeats
 from ssge.io.options import ReadOptions
 from ssge.io.tables import Table, is_number, named, numbers, position
 from ssge.schema import FeatureSchema
@@ -175,9 +175,11 @@ def _settled(edges: Edges, table: Table, columns: Sequence[IdColumn], nodes: IdC
     if unknown == "error":
         row = int(np.argmax(strange.any(axis=0)))
         end = int(np.argmax(strange[:, row]))
+        found = edges.ids[edges.ends[end, row]]
+        others = f" ({count:,} such ids)" if count > 1 else ""
         raise InputError(
-            f"{columns[end].at(row)}: the node {shown(edges.ids[edges.ends[end, row]])} is not in {nodes}; "
-            "unknown='add' or 'drop' lets it through."
+            f"{columns[end].at(row)}: the node {shown(found)} is not in {nodes}{others}; "
+            f"{hint(found, edges.ids[:n])}unknown='add' or 'drop' lets it through."
         )
     if unknown == "add":
         log.info("%s: %s nodes added that are not in %s.", table.where, f"{count:,}", nodes.table.where)

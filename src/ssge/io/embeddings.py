@@ -14,7 +14,7 @@ from ssge.errors import InputError, UnknownNameError, cut, nearest, one_line, sh
 from ssge.files import atomic
 from ssge.foreign import find
 from ssge.io.matrices import check_array
-from ssge.io.results import refuse_existing
+from ssge.io.results import refuse_existing, without_formulas
 from ssge.io.sources import LIMIT, refuse_unpacking
 from ssge.io.tables import declared_size, parquet_errors
 
@@ -67,7 +67,9 @@ def column_names(d: int) -> list[str]:
     return [f"e{i:0{digits}d}" for i in range(d)]
 
 
-def write_embedding(path: Path, node_ids: NDArray[Any], vectors: NDArray[np.floating[Any]]) -> None:
+def write_embedding(
+    path: Path, node_ids: NDArray[Any], vectors: NDArray[np.floating[Any]], safe_csv: bool = False
+) -> None:
     """Write an embedding, whole or not at all; the same input gives the same bytes.
 
     Parameters
@@ -85,11 +87,17 @@ def write_embedding(path: Path, node_ids: NDArray[Any], vectors: NDArray[np.floa
         One id per row. Integers become int64, strings stay strings, anything else is written as its ``str``.
     vectors
         n x d array.
+    safe_csv
+        Write CSV for spreadsheets, with `ssge.io.results.without_formulas`.
     """
+    import pyarrow as pa
+
     if vectors.ndim != 2 or node_ids.shape != vectors.shape[:1]:
         raise InputError(f"vectors must be a matrix with {node_ids.size} rows, one per id; received {vectors.shape}.")
-    write = _format(path)[0]
-    write(path, _id_column(node_ids), vectors)
+    write, ids = _format(path)[0], _id_column(node_ids)
+    if safe_csv and path.suffix.casefold() == ".csv":
+        ids = without_formulas(pa.table([ids], names=["id"])).column(0).combine_chunks()
+    write(path, ids, vectors)
 
 
 def as_table(node_ids: NDArray[Any], vectors: NDArray[np.floating[Any]]) -> Any:

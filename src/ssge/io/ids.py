@@ -97,6 +97,30 @@ def refuse_repeats(column: IdColumn, encoded: Encoded) -> None:
         raise InputError(f"{column.at(row)}: the id {shown(encoded.ids[codes[row]])} occurs more than once.")
 
 
+def hint(unknown: Any, known: NDArray[Any]) -> str:
+    """Return what to do about an id that is not known where another spelling of it is, else nothing.
+
+    Examples
+    --------
+    >>> hint("017", np.array([5, 17]))
+    'it may be 17, written in another way: write ids alike everywhere; '
+    """
+    wanted = _number(unknown)
+    for node in known.tolist() if wanted is not None else ():
+        if _number(node) == wanted:
+            return f"it may be {shown(node)}, written in another way: write ids alike everywhere; "
+    return ""
+
+
+def _number(node: Any) -> float | None:
+    """Return the number that an id looks like: 017 and 17.0 like 17."""
+    text = str(node).strip()
+    try:
+        return float(text) if len(text) < 20 and text[:1] in "+-.0123456789" else None
+    except ValueError:
+        return None
+
+
 def _plain(column: IdColumn) -> Any:
     """Return the values as int64 or text."""
     import pyarrow as pa

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ssge.errors import InputError, shown
 from ssge.foreign import LABEL_NAMES
 from ssge.io.embeddings import Embedding
+from ssge.io.ids import hint
 from ssge.io.nodes import ID
 from ssge.io.options import ReadOptions
 from ssge.io.tables import Table, named, open_table, position
@@ -59,7 +60,8 @@ def read_labels(
     if nameless is not None:
         raise InputError(f"{table.place(nameless)}, column {table.names[at]!r}: the id is missing.")
     rows = embedding.find([names[line] for line in lines])
-    _log_unknown(path, [names[line] for line, row in zip(lines, rows, strict=True) if row < 0], len(lines))
+    unknown = [names[line] for line, row in zip(lines, rows, strict=True) if row < 0]
+    _log_unknown(path, unknown, len(lines), embedding.node_ids)
     found: dict[int, int] = {}
     for line, row in zip(lines, rows.tolist(), strict=True):
         if row >= 0 and found.setdefault(row, line) != line:
@@ -101,10 +103,11 @@ def _trimmed(value: Any, none: Collection[str]) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _log_unknown(path: Path, unknown: list[Any], total: int) -> None:
+def _log_unknown(path: Path, unknown: list[Any], total: int, known: NDArray[Any]) -> None:
     if not unknown:
         return
     text = f"{len(unknown):,} of {total:,} labeled ids are not in the embedding, such as {shown(unknown[0])}"
+    text = f"{text}; {hint(unknown[0], known)}".removesuffix("; ")
     if len(unknown) == total:
         raise InputError(f"{path}: {text}.")
     log.warning("%s: %s.", path, text)

@@ -29,7 +29,7 @@ from ssge.io.ogb import read_ogb
 from ssge.io.options import ReadOptions
 from ssge.io.roles import by_label, by_neighbors
 from ssge.io.sources import LIMIT
-from ssge.io.tables import ParquetTable, Table, is_frame, open_table
+from ssge.io.tables import ParquetTable, Table, is_frame, named, open_table
 from ssge.schema import FeatureSchema, LeftOut
 
 log = logging.getLogger(__name__)
@@ -199,6 +199,8 @@ def _nodes(
             raise InputError("nodes goes with an edge table or a matrix; this graph has its own nodes.")
         asked = (options.id, options.label, *(options.columns or ()), *(options.ignore or ()))
         table = open_table(options.nodes, "nodes", options, node_tables.KNOWN, asked)
+        if not isinstance(found, Parts):
+            _refuse_swapped(found, table)
     elif isinstance(found, Tables):
         if (options.source, options.target, options.id) != (None, None, None):
             raise InputError("source, target and id name columns of tables; this graph has its own ends.")
@@ -229,6 +231,20 @@ def read_columns(edges: Any, schema: FeatureSchema, reading: Mapping[str, Any]) 
         return None
     options = ReadOptions(**reading)
     return _nodes(_opened(edges, options, schema), options, schema, str(edges))[0]
+
+
+def _refuse_swapped(edges: Table, nodes: Table) -> None:
+    """Refuse a node table that has the two ends of edges as columns, beside an edge table that has not."""
+
+    def has_ends(table: Table) -> bool:
+        names = {name.casefold() for name in table.names}
+        return any(names.issuperset(pair) for pair in ENDS)
+
+    if has_ends(nodes) and not has_ends(edges) and named(edges, node_tables.ID) is not None:
+        raise InputError(
+            f"{nodes.where} has columns for the ends of edges, {edges.where} one for ids: give the edges first, "
+            "and the nodes as nodes=... (--nodes)."
+        )
 
 
 def _direction(edges: Any, options: ReadOptions, schema: FeatureSchema) -> Direction | None:

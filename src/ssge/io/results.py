@@ -26,10 +26,39 @@ def refuse_existing(files: Iterable[Path], force: bool) -> None:
         raise InputError(f"{there} exists; choose another file, or --force to replace it.")
 
 
-def write_results(path: Path, batches: Iterable[Mapping[str, Any]]) -> int:
+_FORMULA = r"^[=+\-@\t\r]"
+
+
+def without_formulas(table: Any) -> Any:
+    """Return a pyarrow table whose text no spreadsheet takes for a formula: ``=1+1`` becomes ``'=1+1``.
+
+    Names of columns count as well. Ids change with it, so such a table cannot be joined to others by these ids.
+    """
+    import re
+
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def safe(column: Any) -> Any:
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            return column
+        quoted = pc.binary_join_element_wise(pa.scalar("'", column.type), column, pa.scalar("", column.type))
+        return pc.if_else(pc.match_substring_regex(column, _FORMULA), quoted, column)
+
+    names = [f"'{name}" if re.match(_FORMULA, name) else name for name in table.column_names]
+    return pa.table([safe(column) for column in table.columns], names=names)
+
+
+def write_results(path: Path, batches: Iterable[Mapping[str, Any]], safe_csv: bool = False) -> int:
     """Write batches of equally named columns one below the other; return the number of rows.
 
     Batches are made and written one at a time, so their generator decides the memory. There must be one at least.
+
+    Parameters
+    ----------
+    safe_csv
+        Write CSV for spreadsheets, with `without_formulas`. Ids come from files, and one such as ``=cmd|...`` could run
+        a program there. Not for Parquet, which no spreadsheet computes.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -40,6 +69,8 @@ def write_results(path: Path, batches: Iterable[Mapping[str, Any]]) -> int:
         try:
             for batch in batches:
                 table = pa.table({name: pa.array(column) for name, column in batch.items()})
+                if safe_csv and path.suffix.casefold() == ".csv":
+                    table = without_formulas(table)
                 if writer is None:
                     kind = csv.CSVWriter if path.suffix.casefold() == ".csv" else pq.ParquetWriter
                     writer = kind(temporary, table.schema)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable
 
+from ssge.errors import cut, printable
 from ssge.evaluation.scores import mean_std
 from ssge.methods import METHODS
 from ssge.records import RunRecord
@@ -12,6 +14,9 @@ from ssge.schema import HEADINGS
 
 _SHOWN = 40
 """Feature names that are listed; the rest is in features.json."""
+
+_MARKUP = re.compile(r"[\\`*\[\]<>&|]")
+_ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 
 
 def card(record: RunRecord) -> str:
@@ -30,7 +35,7 @@ def card(record: RunRecord) -> str:
         "features": f"{record.graph['num_features']:,}",
     }
     if record.reading:
-        figures["read with"] = ", ".join(f"{key}={_plain(value)}" for key, value in record.reading.items())
+        figures["read with"] = ", ".join(f"{key}={_words(value)}" for key, value in record.reading.items())
     training = {
         "seed": str(record.seed),
         "epochs": _epochs(record),
@@ -44,12 +49,12 @@ def card(record: RunRecord) -> str:
     }
     diagnostics = {key.replace("_", " "): f"{value:.4g}" for key, value in record.diagnostics.items()}
     parts = [
-        f"# {cls.title} embedding of {record.name}",
+        f"# {cls.title} embedding of {plain(record.name)}",
         f"{n:,} nodes, {d} columns, {_learned(record)} {cls.title} ({cls.reference}).",
         _section("Graph", figures),
         _columns(record),
         _features(record),
-        _section("Settings", {key: _plain(value) for key, value in record.config.items()}),
+        _section("Settings", {key: _words(value) for key, value in record.config.items()}),
         _section("Training", training),
         _section("Diagnostics" if cls.supervised else "Diagnostics, label-free", diagnostics),
         _scores(record),
@@ -107,13 +112,15 @@ def _learned(record: RunRecord) -> str:
     if record.splits is None:
         return "learned without labels by"
     chosen = " (those of its validation nodes chose the epoch)" if _chosen(record) else ""
-    return f"class scores, learned from the labels of the training nodes of splits {record.splits!r}{chosen} by"
+    return (
+        f"class scores, learned from the labels of the training nodes of splits {plain(repr(record.splits))}{chosen} by"
+    )
 
 
 def _source(record: RunRecord) -> str:
     """Return the graph as a command takes it."""
     words = [record.dataset, *(["--nodes", record.reading["nodes"]] if "nodes" in record.reading else [])]
-    return shlex.join(words)
+    return printable(shlex.join(words))
 
 
 def _features(record: RunRecord) -> str:
@@ -121,7 +128,7 @@ def _features(record: RunRecord) -> str:
     if not names:
         return ""
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return f"Feature columns: {', '.join(f'`{name}`' for name in names[:_SHOWN])}{more}."
+    return f"Feature columns: {', '.join(code(name) for name in names[:_SHOWN])}{more}."
 
 
 def _columns(record: RunRecord) -> str:
@@ -150,7 +157,7 @@ def _scores(record: RunRecord) -> str:
     for scores in record.scores.values():
         figures = (scores.accuracies, scores.nmi, scores.ari)
         cells = " | ".join(_percent(values) for values in figures)
-        lines.append(f"| {scores.protocol} | {scores.splits} | {cells} |")
+        lines.append(f"| {plain(scores.protocol)} | {plain(scores.splits)} | {cells} |")
     return "\n".join(lines)
 
 
@@ -161,9 +168,28 @@ def _percent(values: Iterable[float]) -> str:
 
 def _section(title: str, rows: dict[str, str]) -> str:
     return "\n".join(
-        [f"## {title}", "", "| | |", "| --- | --- |", *(f"| {key} | {value} |" for key, value in rows.items())]
+        [f"## {title}", "", "| | |", "| --- | --- |", *(f"| {plain(k)} | {plain(v)} |" for k, v in rows.items())]
     )
 
 
-def _plain(value: object) -> str:
+def _words(value: object) -> str:
     return ", ".join(str(entry) for entry in value) if isinstance(value, list | tuple) else str(value)
+
+
+def plain(text: str) -> str:
+    r"""Return text that Markdown shows as it is: names of files and columns cannot become links, HTML or cells.
+
+    Examples
+    --------
+    >>> print(plain("a|b <img> [x](y)"))
+    a\|b &lt;img&gt; \[x\](y)
+    """
+    return _MARKUP.sub(lambda sign: _ENTITIES.get(sign[0], f"\\{sign[0]}"), cut(printable(text)))
+
+
+def code(text: str) -> str:
+    """Return text as a code span, which holds no markup; its fence is longer than any row of backticks inside."""
+    shown = cut(printable(text))
+    fence = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
+    pad = " " if "`" in shown else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from importlib import resources
@@ -14,6 +15,7 @@ from ssge.errors import InputError, one_line
 from ssge.registry import Registry
 
 _MOST_BYTES = 1 << 20
+_MOST_DOTS = 200  # the time that tomllib takes grows with the square of the parts of a key
 
 
 class Recipe(BaseModel):
@@ -57,7 +59,10 @@ def read_toml(path: Path) -> dict[str, Any]:
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise InputError(f"{path} has more than {_MOST_BYTES:,} bytes, which no settings need.")
-        return tomllib.loads(content.decode("utf-8"))
+        text = content.decode("utf-8")
+        if any(part.count(".") > _MOST_DOTS for part in re.split("[=\n]", text)):
+            raise InputError(f"{path} has keys of more than {_MOST_DOTS} parts, which no settings need.")
+        return tomllib.loads(text)
     except (ValueError, OSError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
         if isinstance(error, InputError):
             raise
