@@ -176,4 +176,4 @@ class FeatureSchema(BaseModel):
 
 
 def _used(column: Column) -> str:
-    return f"yes, by name; {column.note}" if column.note else "yes"
+    return f"yes, but {column.note}" if column.note else "yes"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -128,7 +129,7 @@ def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, n
     else:
         parts, raws, schema = _of_tables(found, rows, options, schema, direction, where)
     if rows is not None and not schema.fitted:
-        raws, schema = _without_labels(raws, rows, parts, options, schema)
+        raws, schema = _without_labels(raws, rows, parts, options, schema, where)
     if not parts.num_nodes:
         raise InputError(f"{where} has no nodes.")
     labels = parts.labels if rows is not None and rows.given else None
@@ -306,19 +307,24 @@ def _of_parts(parts: Parts, rows: Nodes | None, schema: FeatureSchema, where: st
 
 
 def _without_labels(
-    raws: list[Raw], rows: Nodes, parts: Parts, options: ReadOptions, schema: FeatureSchema
+    raws: list[Raw], rows: Nodes, parts: Parts, options: ReadOptions, schema: FeatureSchema, where: str
 ) -> tuple[list[Raw], FeatureSchema]:
-    """Leave out columns that look like labels, unless they are named."""
+    """Leave out columns that look like labels, unless they are named; warn of those that say the given label.
+
+    The labels themselves decide nothing: with them or without them, features are the same.
+    """
     mine = raws[: len(rows.raws)]
     roles = by_neighbors(mine, array_of(parts.edges, "edges"))
-    if rows.labels is not None:
-        roles = by_label(mine, rows.labels, f"label {rows.label!r}") | roles
     left_out = list(rows.left_out)
     if options.columns is None:
         left_out += [LeftOut(name=name, why=why) for name, why in roles.items()]
         raws = [raw for raw in raws if raw.name not in roles]
-    else:
-        raws = [raw._replace(note=roles.get(raw.name, raw.note)) for raw in raws]
+    if rows.labels is not None:
+        told = by_label([raw for raw in mine if raw.name not in roles], rows.labels, f"label {rows.label!r}")
+        for name, why in told.items():
+            warnings.warn(f"{where}: column {name!r} {why}; leave it out with ignore=[{name!r}].", stacklevel=4)
+        roles = told | roles
+    raws = [raw._replace(note=roles.get(raw.name, raw.note)) for raw in raws]
     return raws, schema.model_copy(update={"left_out": tuple(left_out)})
 
 
