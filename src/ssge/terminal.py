@@ -61,17 +61,21 @@ def as_flags(text: str) -> str:
     >>> as_flags("give missing='impute', or leave it out with ignore=['page name'].")
     "give --missing impute, or leave it out with --ignore 'page name'."
     """
-    text = _ARGUMENT.sub(lambda found: f"--{_flag(found[1])} {_words(found[2])}", text)
+    text = _ARGUMENT.sub(lambda found: f"--{_flag(found[1])} {_words(found[2])}{_or(found[3])}", text)
     text = re.sub(r"\b(in|of|that) like\b", r"\1 the run", text)
     return re.sub(rf"^({_OPTIONS})(?= is | are |: Input )", lambda found: f"--{_flag(found[1])}", text)
 
 
 _OPTIONS = "|".join(field.name for field in fields(ReadOptions))
-_ARGUMENT = re.compile(rf"\b({_OPTIONS})=(\[[^]]*\]|'[^']*'|\.\.\.|[\d,]+)")
+_ARGUMENT = re.compile(rf"\b({_OPTIONS})=(\[[^]]*\]|'[^']*'|\.\.\.|[\d,]+)(?: or '(\w+)')?")
 
 
 def _flag(name: str) -> str:
     return name.replace("_", "-")
+
+
+def _or(other: str | None) -> str:
+    return f" or {other}" if other else ""
 
 
 def _words(value: str) -> str:

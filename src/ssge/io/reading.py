@@ -93,9 +93,12 @@ def read_graph(
     Ids are integers if all of them are, in every column and file, and text otherwise; ``007`` is text.
 
     Text columns of the node table are categories, one feature per level, if they have at most 50 levels and at most
-    half as many levels as rows. Digits after a zero, as in 08001, are text. Other text, dates and times are refused.
+    half as many levels as rows, or 10,000 levels if ``columns`` names them. Digits after a zero, as in 08001, are text.
     Lists of numbers, of one length in all rows, become as many features. An empty field is a missing value; in columns
     of numbers NA, NaN and null are too.
+
+    Columns that look like labels, ids, dates, free text or the index of a data frame are left out, with a warning,
+    unless ``columns`` names them. The log has a table of all columns; so has `Graph.schema`, as ``schema.table()``.
 
     Examples
     --------
