@@ -167,6 +167,13 @@ def test_run_prints_one_table_with_the_reference_rows_and_goes_on_where_it_stopp
         (["embed", "nowhere", "karate", "--out", "x.csv"], "No such run: nowhere"),
         (["evaluate", "nowhere", "--protocol", "papers"], "Unknown protocol 'papers'. Did you mean 'paper'?"),
         (["ls", "method"], "methods"),
+        (["fit", "karate", "--out", "x", "--dim", "64"], "Unknown option: --dim. Did you mean --widths"),
+        (
+            ["fit", "edges.csv", "nodes.csv", "--out", "x"],
+            "A table of nodes is given as --nodes nodes.csv",
+        ),
+        (["fit", "karate", "--out", "x", "--threads", "100000"], "--threads must be 1.."),
+        (["fit", "karate", "--out", "x\0y"], "NUL"),
         (["fti"], 'Unknown command "fti". Did you mean "fit"?'),
     ],
 )
@@ -202,10 +209,10 @@ def test_ls(kind: str) -> None:
 
 
 def test_version_and_help_do_not_import_torch() -> None:
-    code = "import sys; from ssge.cli import main\ntry: main(['{}'])\nexcept SystemExit: pass\n"
-    code += "assert 'torch' not in sys.modules"
-    for word in ("--help", "version"):
-        done = subprocess.run([sys.executable, "-c", code.format(word)], capture_output=True, text=True, check=False)
+    code = "import sys; from ssge.cli import main\ntry: main({})\nexcept SystemExit: pass\n"
+    code += "assert not {{'torch', 'numpy'}} & set(sys.modules)"
+    for words in (["--help"], ["version"], ["ls"], ["fit", "--help", "--method", "BGRL"], ["run", "--help"]):
+        done = subprocess.run([sys.executable, "-c", code.format(words)], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     assert "torch" in ssge("version").stdout
 

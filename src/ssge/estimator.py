@@ -19,6 +19,7 @@ from ssge.errors import InputError
 from ssge.foreign import is_graph
 from ssge.graph import Graph, GraphInfo
 from ssge.io.embeddings import as_table, column_names, find_ids
+from ssge.io.inputs import is_table, read_given, refuse_edges, refuse_table_of_nodes
 from ssge.methods import METHODS
 from ssge.methods.ssge import SSGEConfig
 from ssge.runs.fit import Run, fit
@@ -70,6 +71,11 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     encoder_
         The trained encoder, a ``torch.nn.Module``.
 
+    Notes
+    -----
+    A graph is not a matrix of rows that could be divided into folds: embed first, then cross-validate what is learned
+    from the embedding, ``cross_val_score(classifier, SSGE().fit_transform(graph), labels)``.
+
     Examples
     --------
     >>> import ssge
@@ -120,20 +126,25 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             setattr(self, key, value)
         return self
 
-    def fit(self, X: Any, y: Any = None, *, adjacency: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, nodes: Any = None, adjacency: Any = None) -> Self:
         """Learn an embedding of a graph.
 
         Parameters
         ----------
         X
-            A `Graph`, a PyTorch Geometric, DGL or NetworkX graph with features, or a matrix of node features.
+            A `Graph`, a PyTorch Geometric, DGL or NetworkX graph with features, or a matrix of node features. Or what
+            `ssge.read_graph` reads: a path, or a table of edges together with ``nodes``.
         y
             Ignored. Supervised methods learn from the labels of a `Graph`.
+        nodes
+            Table of nodes, a data frame or a path, when X is a table of edges.
         adjacency
             n x n matrix of edges, when X is a matrix of features. Without it the graph of nearest neighbors of the
             rows of X is used.
         """
         self._plan(GraphInfo(2, 0, 1), seed=0)  # so that a mistake is told before any work
+        refuse_table_of_nodes(X, y)
+        X = self._read(X, nodes, self.schema_ if self._start else None)
         graph = self._graph(X, adjacency, reset=True)
         if self._start is not None:
             self._check_schema(graph)
@@ -145,25 +156,29 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._set_fitted()
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, *, adjacency: Any = None) -> NDArray[np.floating[Any]]:
+    def fit_transform(
+        self, X: Any, y: Any = None, *, nodes: Any = None, adjacency: Any = None
+    ) -> NDArray[np.floating[Any]]:
         """Learn an embedding and return it, one row per node."""
-        embedding: NDArray[np.floating[Any]] = self.fit(X, y, adjacency=adjacency).embedding_
+        embedding: NDArray[np.floating[Any]] = self.fit(X, y, nodes=nodes, adjacency=adjacency).embedding_
         return embedding
 
-    def transform(
-        self, X: Any, *, adjacency: Any = None, nodes: Sequence[Any] | None = None
-    ) -> NDArray[np.floating[Any]]:
+    def transform(self, X: Any, *, adjacency: Any = None, nodes: Any = None) -> NDArray[np.floating[Any]]:
         """Embed the nodes of another graph with the same features, without training.
 
         Parameters
         ----------
         X, adjacency
             As in `fit`, with as many feature columns. A matrix without ``adjacency`` gets the graph of its own nearest
-            neighbors.
+            neighbors. Paths and tables are read as those that the model was fitted on.
         nodes
             Ids of the nodes to embed, at the cost of their neighborhood alone; rows are in this order. Default: all.
+            Or, when X is a table of edges, the table of all nodes.
         """
         check_is_fitted(self)
+        tables = is_table(nodes) and is_table(X)
+        X = self._read(X, nodes if tables else None, self.schema_)
+        nodes = None if tables else nodes
         graph = self._graph(X, adjacency, reset=False)
         self._check_schema(graph)
         rows = None if nodes is None else _positions(graph, nodes)
@@ -282,6 +297,11 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "read it with ssge.read_graph(..., like=model)."
         )
 
+    def _read(self, X: Any, nodes: Any, like: FeatureSchema | None) -> Any:
+        """Return the graph of paths and tables, and anything else as it is."""
+        read = read_given(X, nodes, like)
+        return X if read is None else read
+
     def _graph(self, X: Any, adjacency: Any, reset: bool) -> Graph:
         """Make a graph of what was given; matrices go through scikit-learn's own check first."""
         dtype = np.float64 if self.dtype == "float64" else np.float32
@@ -294,6 +314,8 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 if hasattr(self, "feature_names_in_"):  # of an earlier fit
                     del self.feature_names_in_
             return graph
+        if adjacency is None and (reset or getattr(X, "shape", ())[1:] != (self.n_features_in_,)):
+            refuse_edges(X)
         X = validate_data(
             self,
             X,

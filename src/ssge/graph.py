@@ -118,6 +118,13 @@ class Graph:
         """Return the same graph with nothing in it that names a class."""
         return replace(self, labels=None, splits=(), class_names=())
 
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        """Refuse to be taken for rows, as scikit-learn's cross-validation takes what it is given."""
+        raise InputError(
+            "A graph is no matrix of rows, so it cannot be divided into folds: embed it first, then cross-validate on "
+            "the embedding, as in cross_val_score(classifier, ssge.SSGE().fit_transform(graph), labels)."
+        )
+
     def __repr__(self) -> str:
         labels = f", {self.num_classes} classes" if self.labels is not None else ""
         sizes = f"{self.num_nodes:,} nodes, {self.num_edges:,} directed edges, {self.num_features:,} features"

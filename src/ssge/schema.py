@@ -85,6 +85,7 @@ class LeftOut(BaseModel):
 HEADINGS = ("column", "kind", "encoding", "features", "missing", "used")
 STATED = ("the id", "the label", "ignored", "not named")
 """Why a column was left out, where nothing had to be guessed."""
+NAMELESS = "(no name)"
 _MOST_ROWS = 30
 
 
@@ -150,11 +151,11 @@ class FeatureSchema(BaseModel):
         Of many columns, the first of each part are there, and how many more there are.
         """
         used = [
-            (c.name, c.kind, c.encoding, f"{len(c.names):,}", f"{100 * c.missing:.3g} %", _used(c))
+            (c.name or NAMELESS, c.kind, c.encoding, f"{len(c.names):,}", f"{100 * c.missing:.3g} %", _used(c))
             for c in self.columns[:_MOST_ROWS]
         ]  # fmt: skip
         unused = sorted(self.left_out, key=lambda entry: entry.why in STATED)
-        others = [(entry.name, "", "", "0", "", f"no: {entry.why}") for entry in unused[:_MOST_ROWS]]
+        others = [(entry.name or NAMELESS, "", "", "0", "", f"no: {entry.why}") for entry in unused[:_MOST_ROWS]]
         more = [(f"and {len(part) - _MOST_ROWS:,} more", *[""] * 4, end) for part, end in
                 ((self.columns, "yes"), (unused, "no")) if len(part) > _MOST_ROWS]  # fmt: skip
         return used + others + more
@@ -176,4 +177,4 @@ class FeatureSchema(BaseModel):
 
 
 def _used(column: Column) -> str:
-    return f"yes, by name; {column.note}" if column.note else "yes"
+    return f"yes, but {column.note}" if column.note else "yes"

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
-from cyclopts import CycloptsError
+from cyclopts import CycloptsError, UnknownOptionError, UnusedCliTokensError
 
 from ssge.errors import MOST_TEXT, InterruptedRun, SSGEError, cut, one_line, printable, shown
+from ssge.io.options import ReadOptions
+
+WIDTHS = ("--dim", "--dims", "--dimension", "--dimensions", "--embedding-dim", "--hidden", "--n-components", "--size")
+"""What the width of an embedding is called elsewhere."""
 
 log = logging.getLogger(__name__)
 
@@ -18,7 +25,7 @@ log = logging.getLogger(__name__)
 def explained(error: Exception) -> tuple[str, int]:
     """Return the line to print for an error and the exit code; re-raise what is our own mistake."""
     if isinstance(error, SSGEError):
-        return str(error), 2
+        return as_flags(str(error)), 2
     if isinstance(error, CycloptsError):
         return _explained_flag(error), 2
     if isinstance(error, InterruptedRun):
@@ -36,15 +43,54 @@ def explained(error: Exception) -> tuple[str, int]:
 
 
 def _explained_flag(error: CycloptsError) -> str:
-    """Return what is wrong with the command line; of a setting out of bounds name flag, bound and value."""
-    from pydantic import ValidationError
-
-    cause = error.__cause__
-    if isinstance(cause, ValidationError):
-        first = cause.errors()[0]
-        flag = "--" + str(first["loc"][-1] if first["loc"] else "").replace("_", "-")
-        return printable(f"{flag}: {first['msg']}; received {shown(first['input'])}.")
+    """Return what is wrong with the command line, with a hint where it is a usual mistake."""
+    if isinstance(error, UnknownOptionError) and error.token.keyword in WIDTHS:
+        hint = "Did you mean --widths, as in --widths 128 64? The embedding is last."
+        return f"Unknown option: {error.token.keyword}. {hint}"
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        word = error.unused_tokens[0]
+        hint = f" A table of nodes is given as --nodes {shlex.quote(word)}." if "." in word else ""
+        return f"Unexpected argument: {shown(word)}.{hint}"
     return cut(printable(" ".join(str(error).split())), MOST_TEXT)
+
+
+def as_flags(text: str) -> str:
+    """Return a message about arguments in Python as one about flags.
+
+    Examples
+    --------
+    >>> as_flags("give missing='impute', or leave it out with ignore=['page name'].")
+    "give --missing impute, or leave it out with --ignore 'page name'."
+    """
+    text = _ARGUMENT.sub(lambda found: f"--{_flag(found[1])} {_words(found[2])}{_or(found[3])}", text)
+    text = re.sub(r"\b(in|of|that) like\b", r"\1 the run", text)
+    return re.sub(rf"^({_OPTIONS})(?= is | are |: Input )", lambda found: f"--{_flag(found[1])}", text)
+
+
+_OPTIONS = "|".join(field.name for field in fields(ReadOptions))
+_ARGUMENT = re.compile(rf"\b({_OPTIONS})=(\[[^]]*\]|'[^']*'|\.\.\.|[\d,]+)(?: or '(\w+)')?")
+
+
+def _flag(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _or(other: str | None) -> str:
+    return f" or {other}" if other else ""
+
+
+def _words(value: str) -> str:
+    """Return a value as one types it: without brackets, quoted where the shell needs it."""
+    entries = value.strip("[]").split(", ") if value.startswith("[") else [value]
+    return " ".join(entry if entry == "..." else shlex.quote(entry.strip("'")) for entry in entries)
+
+
+class FlagFormatter(logging.Formatter):
+    """Makes notes and warnings speak of flags."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the message."""
+        return as_flags(super().format(record))
 
 
 def one_line_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -170,8 +170,8 @@ def test_warm_start_begins_with_weights_settings_and_columns(here: Path, ssge: C
     ("words", "message"),
     [
         (("--widths", "8", "5"), "The model to start from does not fit"),
-        (("--columns", "age"), "columns are those of like"),
-        (("--scale", "none"), "scale is 'standard' in like"),
+        (("--columns", "age"), "--columns are those of the run"),
+        (("--scale", "none"), "--scale is 'standard' in the run"),
     ],
 )
 def test_a_warm_start_that_does_not_fit(here: Path, ssge: Command, words: tuple[str, ...], message: str) -> None:
@@ -224,7 +224,7 @@ def test_the_embedding_finds_the_teams(here: Path, ssge: Command) -> None:
 def test_a_schema_names_the_columns_it_lacks(here: Path, ssge: Command) -> None:
     (here / "poor.csv").write_text("\n".join(f"u{i:03d},free" for i in range(-1, N)).replace("u-01,free", "key,plan"))
     done = ssge("embed", "run", EDGES, "--nodes", "poor.csv", "--out", "e.csv", "--quiet")
-    assert done.code == 2 and done.err == "ssge: poor.csv lacks columns that like expects: age.\n"
+    assert done.code == 2 and done.err == "ssge: poor.csv lacks columns that the run expects: age.\n"
     assert not (here / "e.csv").exists()
 
 
@@ -254,7 +254,7 @@ WRONG: dict[str, tuple[str, str, str, tuple[str, ...]]] = {  # edges, nodes, wha
     "unknown column": (ONE, TWO, "Did you mean 'age'", ("--columns", "agee")),
     "text": (ONE, "key,name\nu000,one\nu001,two\nu002,six\n", "no node features: ", ()),
     "unknown kind": (ONE, TWO, "Did you mean 'structural'", ("--features", "structral")),
-    "too large": (ONE, TWO, "more than limit=10 bytes", ("--limit", "10")),
+    "too large": (ONE, TWO, "more than --limit 10 bytes", ("--limit", "10")),
     "bad delimiter": (ONE, TWO, "delimiter must be one ASCII character", ("--delimiter", "::")),
 }
 
@@ -281,12 +281,12 @@ def test_files_that_are_no_tables(here: Path, ssge: Command) -> None:
     for words, message in {
         ("nowhere.csv",): "No such file: nowhere.csv",
         (EDGES, "--nodes", "nowhere.csv"): "No such file: nowhere.csv",
-        (EDGES,): "has no node features: features='structural'",
+        (EDGES,): "has no node features: --features structural makes",
         ("graph.pkl",): "graph.pkl is a pickle",
         ("graph.csv",): "graph.csv is a pickle",
         ("graph.npz",): "graph.npz ends in .npz but does not begin like such a file",
         (EDGES, "--nodes", NODES, "--id", "kye"): "Did you mean 'key'",
-        (EDGES, "--label", "team"): "give nodes=",
+        (EDGES, "--label", "team"): "give --nodes",
         (EDGES, "--nodes", NODES, "--warm-start", "nowhere"): "No such run: nowhere",
     }.items():
         done = ssge("fit", *words, "--out", "wrong", "--quiet")

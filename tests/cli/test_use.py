@@ -216,6 +216,7 @@ def test_a_run_folder_will_do(tmp_path: Path, ssge: Command) -> None:
 
 def test_mistakes_are_one_line(file: Path, tmp_path: Path, failing: Command) -> None:
     (tmp_path / "there.csv").write_text("mine")
+    (tmp_path / "none.csv").write_text("id,label\nnode.1,\nnode.2,NA\n")
     for message, words in {
         "Did you mean 'node.7'": ["neighbors", file, "nod.7"],
         "Name the nodes, or give --all": ["neighbors", file],
@@ -228,6 +229,8 @@ def test_mistakes_are_one_line(file: Path, tmp_path: Path, failing: Command) -> 
         f"No such run or file: {tmp_path / 'missing.parquet'}.": ["cluster", tmp_path / "missing.parquet", "-k", "2"],
         "No such run or file: nosuch.": ["neighbors", "nosuch", "1"],
         "k must be 1 or more": ["outliers", file, "-k", "0"],
+        "seed must be 0..2^32-1; received -1": ["cluster", file, "-k", "2", "--seed", "-1"],
+        "received no labels": ["classify", file, "--labels", tmp_path / "none.csv"],
         "neighbors must be 1 or more; received 0": ["outliers", file, "--neighbors", "0"],
     }.items():
         assert message in failing(*words)

@@ -91,7 +91,7 @@ def test_what_was_found_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture
     nodes.write_text("key\tname\tage\n7\tq\t1\n8\tp\t2\n")
     edges_of(tmp_path / "e.csv", "from;to;weight\np;q;2\n", nodes=nodes, features="table", columns=["age"])
     assert "e.csv: ends 'from' and 'to', weights 'weight'; delimiter ';', the first row is a header." in caplog.text
-    assert r"n.tsv: id 'name', 1 columns for features; delimiter '\t', the first row is a header." in caplog.text
+    assert r"n.tsv: id 'name'; delimiter '\t', the first row is a header." in caplog.text
     edges_of(tmp_path / "e.csv", "1 2\n2 3\n")
     assert "e.csv: ends 'c0' and 'c1', no weights; delimiter ' ', no header." in caplog.text
 

@@ -43,3 +43,8 @@ def test_members_of_small_clusters() -> None:
     assert found.size.tolist() == [1, 1, 1, 1] and sorted(int(rows[0]) for rows in found.central) == [0, 1, 2, 3]
     with pytest.raises(InputError, match=r"clusters must be 1\.\.4"):
         clusters(np.eye(4), 5)
+
+
+def test_a_seed_out_of_bounds_is_refused() -> None:
+    with pytest.raises(InputError, match=r"seed must be 0\.\.2\^32-1; received -1"):
+        clusters(np.eye(4), 2, seed=-1)

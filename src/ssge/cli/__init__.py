@@ -16,18 +16,24 @@ from cyclopts import App, CycloptsError
 from ssge import __version__
 from ssge.cli import apply, evaluate, info, train
 from ssge.cli.options import examples, with_settings
-from ssge.terminal import explained, one_line_warning
+from ssge.errors import InputError
+from ssge.terminal import FlagFormatter, explained, one_line_warning
 
 TRAINING: dict[str, Any] = {"fit": train.fit, "estimate": train.estimate, "run": evaluate.run}
 """Commands with the settings of a method as flags."""
 
 
 def application(config: Any = NoneType) -> App:
-    """Build the command line; ``config`` is the class whose fields become flags of the commands that train."""
+    """Build the command line; the fields of ``config`` become flags of the commands that train."""
     app = App(
         name="ssge",
         help="Node embeddings of attributed graphs without labels.",
-        help_epilogue=examples("ssge fit imports --out run", "ssge run ssge/cora --seeds 5", "ssge fit --help"),
+        help_epilogue=examples(
+            "ssge fit edges.csv --nodes nodes.csv --out run   # your own graph: learn",
+            "ssge neighbors run alice -k 10                   # ... and use",
+            "ssge ls                                          # what there is",
+            "ssge fit --help                                  # flags of a command",
+        ),
         version=__version__,
         help_format="plaintext",
     )
@@ -43,11 +49,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s", force=True)
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, force=True)
+    logging.root.handlers[0].setFormatter(FlagFormatter("%(message)s"))
     logging.getLogger("matplotlib").setLevel(logging.WARNING)
     warnings.showwarning = one_line_warning
     try:
-        config = _config_class(words) if words and words[0] in TRAINING else NoneType
+        if any("\0" in word for word in words):
+            raise InputError("A word of the command holds a NUL, which no name of a file may.")
+        config = _settings(words) if words and words[0] in TRAINING else NoneType
         application(config)(words, exit_on_error=False, print_error=False)
     except Exception as error:
         if debug:
@@ -60,32 +69,36 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(130)
 
 
-def _config_class(words: list[str]) -> Any:
-    """Return the configuration class of the method that a command line asks for.
+def _settings(words: list[str]) -> Any:
+    """Return the class of settings of the method that a command line asks for.
 
     Which flags there are depends on the method, and the method on other flags. So the line is parsed twice: here with
     the flags of all methods and nothing required, to learn the method alone.
     """
+    from ssge.cli.settings import all_settings, settings_class
     from ssge.errors import SSGEError
-    from ssge.methods import METHODS
-    from ssge.runs.folder import RunFolder
-    from ssge.runs.recipes import load_recipe
 
     probe = App()
     for command in TRAINING.values():
-        probe.command(_lenient(command, _all_settings()))
+        probe.command(_lenient(command, all_settings()))
     try:
         _, bound, *_ = probe.parse_known_args([word for word in words if word not in ("--help", "-h")])
-        asked = bound.arguments
-        if asked.get("warm_start"):
-            name = RunFolder(asked["warm_start"]).read_record().method
-        elif asked.get("recipe"):
-            name = load_recipe(asked["recipe"]).method
-        else:
-            name = asked.get("method") or "ssge"
-        return METHODS[name].Config
+        return settings_class(_method(bound.arguments))
     except (CycloptsError, SSGEError):  # the command itself will say what is wrong
-        return METHODS["ssge"].Config
+        return settings_class("ssge")
+
+
+def _method(asked: dict[str, Any]) -> str:
+    """Return the name of the method that the arguments of a command ask for."""
+    if asked.get("warm_start"):
+        from ssge.runs.folder import RunFolder
+
+        return RunFolder(asked["warm_start"]).read_record().method
+    if asked.get("recipe"):
+        from ssge.runs.recipes import load_recipe
+
+        return load_recipe(asked["recipe"]).method
+    return asked.get("method") or "ssge"
 
 
 def _lenient(command: FunctionType, settings: Any) -> FunctionType:
@@ -96,18 +109,3 @@ def _lenient(command: FunctionType, settings: Any) -> FunctionType:
     copy.__kwdefaults__ = dict.fromkeys(named, Path()) | (command.__kwdefaults__ or {})
     copy.__annotations__ = dict(command.__annotations__)
     return with_settings(copy, settings)
-
-
-def _all_settings() -> Any:
-    """Return a class with the settings of all methods, as words."""
-    from pydantic import create_model
-
-    from ssge.methods import METHODS
-
-    fields: dict[str, Any] = {}
-    for name in METHODS:
-        for field, facts in METHODS[name].Config.model_fields.items():
-            several = "tuple" in str(facts.annotation)
-            kind = bool if facts.annotation is bool else list[str] if several else str
-            fields[field] = (kind | None, None)
-    return create_model("AllSettings", **fields)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from ssge.cli.options import AS_FOUND, READING, Reading, Switch, be_quiet, examples, use_threads
+from ssge.cli.options import AS_FOUND, READING, USE, Reading, Switch, be_quiet, examples, use_threads
 from ssge.terminal import print_cells
 
 log = logging.getLogger(__name__)
@@ -18,6 +18,7 @@ def register(app: App) -> None:
     """Add the commands."""
     app.command(
         embed,
+        group=USE,
         help_epilogue=examples(
             "ssge embed run cora --out cora.parquet",
             "ssge embed run new_edges.csv --nodes new_nodes.csv --out new.parquet",
@@ -26,6 +27,7 @@ def register(app: App) -> None:
     )
     app.command(
         neighbors,
+        group=USE,
         help_epilogue=examples(
             "ssge neighbors run numpy.linalg -k 5",
             "ssge neighbors embedding.parquet 12 40 --metric euclidean --json",
@@ -34,17 +36,21 @@ def register(app: App) -> None:
     )
     app.command(
         cluster,
+        group=USE,
         help_epilogue=examples("ssge cluster run -k 7", "ssge cluster run -k 20 --seed 1 --out clusters.csv --json"),
     )
     app.command(
         classify,
+        group=USE,
         help_epilogue=examples(
             "ssge classify run --labels labels.csv",
             "ssge classify run --labels nodes.parquet --id name --label topic --out predicted.csv",
         ),
     )
     app.command(
-        outliers, help_epilogue=examples("ssge outliers run", "ssge outliers run -k 100 --out outliers.csv --json")
+        outliers,
+        group=USE,
+        help_epilogue=examples("ssge outliers run", "ssge outliers run -k 100 --out outliers.csv --json"),
     )
 
 

@@ -5,17 +5,20 @@ from typing import Any
 
 from cyclopts import App
 
-from ssge.cli.options import Switch, be_quiet, examples, given, use_threads, with_settings
+from ssge.cli.options import JUDGE, Switch, be_quiet, examples, given, use_threads, with_settings
 from ssge.terminal import print_table
 
 
 def register(app: App, config: Any) -> None:
     """Add the commands; ``config`` is the class whose fields become flags."""
     app.command(
-        evaluate, help_epilogue=examples("ssge evaluate run", "ssge evaluate run --protocol released-code --json")
+        evaluate,
+        group=JUDGE,
+        help_epilogue=examples("ssge evaluate run", "ssge evaluate run --protocol released-code --json"),
     )
     app.command(
         with_settings(run, config),
+        group=JUDGE,
         help_epilogue=examples(
             "ssge run ssge/cora --seeds 5", "ssge run ssge/cora --seeds 5 --uniformity-weight 0 --out runs/ablation"
         ),
@@ -114,6 +117,7 @@ def run(
     """
     be_quiet(quiet)
     use_threads(threads)
+    from ssge.cli.train import check_settings
     from ssge.datasets import load
     from ssge.experiments.compare import compare
     from ssge.experiments.protocols import PROTOCOLS
@@ -121,6 +125,7 @@ def run(
     from ssge.training.allocator import kept_memory
 
     chosen = load_recipe(recipe)
+    check_settings(chosen.method, settings)
     judged = PROTOCOLS[protocol or chosen.protocol]
     with kept_memory():
         summary = compare(

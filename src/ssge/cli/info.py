@@ -6,19 +6,26 @@ from typing import Literal
 
 from cyclopts import App
 
-from ssge.cli.options import Switch, be_quiet, examples, use_threads
+from ssge.cli.options import SHOW, Switch, be_quiet, examples, use_threads
 from ssge.terminal import print_cells, print_table
+
+KINDS: list[tuple[str, ...]] = [
+    ("ssge ls methods", "ways to learn embeddings, for --method"),
+    ("ssge ls datasets", "graphs that have a name, with their sizes"),
+    ("ssge ls recipes", "settings of a method on a dataset, for --recipe and ssge run"),
+    ("ssge ls protocols", "ways to score an embedding, for --protocol"),
+]
 
 
 def register(app: App) -> None:
     """Add the commands."""
-    app.command(ls, help_epilogue=examples("ssge ls recipes", "ssge ls datasets --json"))
-    app.command(version)
-    app.command(demo, help_epilogue=examples("ssge demo --out demo"))
+    app.command(ls, group=SHOW, help_epilogue=examples("ssge ls recipes", "ssge ls datasets --json"))
+    app.command(version, group=SHOW)
+    app.command(demo, group=SHOW, help_epilogue=examples("ssge demo --out demo"))
 
 
 def ls(
-    kind: Literal["methods", "datasets", "recipes", "protocols"],
+    kind: Literal["methods", "datasets", "recipes", "protocols"] | None = None,
     /,
     *,
     json: Switch = False,
@@ -28,13 +35,16 @@ def ls(
     Parameters
     ----------
     kind
-        What to list.
+        What to list; without it, what can be listed.
     json
         Print as JSON.
     """
-    from ssge.experiments.catalog import catalog
+    headings: tuple[str, ...] = ("command", "lists")
+    lines = KINDS
+    if kind is not None:
+        from ssge.experiments.catalog import catalog
 
-    headings, lines = catalog(kind)
+        headings, lines = catalog(kind)
     if json:
         print(jsonlib.dumps([dict(zip(headings, line, strict=True)) for line in lines], indent=2))
     else:

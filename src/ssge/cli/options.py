@@ -1,6 +1,7 @@
 """What the commands share: switches, examples in their help, the flags of a method's settings."""
 
 import logging
+import os
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 from cyclopts import Group, Parameter
@@ -8,6 +9,14 @@ from cyclopts import Group, Parameter
 from ssge.io.options import ReadOptions
 
 T = TypeVar("T")
+
+MOST_THREADS = 8
+"""Per core: more of them only wait for each other, and very many end the process."""
+
+TRAIN, USE, JUDGE, SHOW = (
+    Group(title, sort_key=i) for i, title in enumerate(("Learn", "Use", "Judge", "Show what there is"))
+)
+"""Groups of commands, in the order of the overview."""
 
 Switch: TypeAlias = Annotated[bool, Parameter(negative="")]
 
@@ -31,7 +40,7 @@ def examples(*lines: str) -> str:
 
 def given(settings: Any) -> dict[str, Any]:
     """Return only the settings that were given as flags."""
-    return {} if settings is None else {name: getattr(settings, name) for name in settings.model_fields_set}
+    return {} if settings is None else {name: value for name, value in vars(settings).items() if value is not None}
 
 
 def with_settings(command: T, config: Any) -> T:
@@ -51,8 +60,9 @@ def use_threads(threads: int | None) -> None:
     if threads is not None:
         from ssge.errors import InputError
 
-        if threads < 1:
-            raise InputError(f"threads must be 1 or more; received {threads}.")
+        most = MOST_THREADS * (os.cpu_count() or 1)
+        if not 1 <= threads <= most:
+            raise InputError(f"--threads must be 1..{most}, {MOST_THREADS} per core at most; received {threads}.")
         import torch
 
         torch.set_num_threads(threads)

@@ -7,7 +7,18 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from ssge.cli.options import AS_FOUND, READING, Reading, Switch, be_quiet, examples, given, use_threads, with_settings
+from ssge.cli.options import (
+    AS_FOUND,
+    READING,
+    TRAIN,
+    Reading,
+    Switch,
+    be_quiet,
+    examples,
+    given,
+    use_threads,
+    with_settings,
+)
 
 log = logging.getLogger("ssge")
 
@@ -16,6 +27,7 @@ def register(app: App, config: Any) -> None:
     """Add the commands; ``config`` is the class whose fields become flags."""
     app.command(
         with_settings(fit, config),
+        group=TRAIN,
         help_epilogue=examples(
             "ssge fit imports --out run",
             "ssge fit edges.csv --nodes nodes.parquet --out run",
@@ -28,6 +40,7 @@ def register(app: App, config: Any) -> None:
     )
     app.command(
         with_settings(estimate, config),
+        group=TRAIN,
         help_epilogue=examples(
             "ssge estimate cora --recipe ssge/cora",
             "ssge estimate edges.csv --nodes nodes.parquet --widths 512 512",
@@ -115,6 +128,7 @@ def fit(
         before, schema = RunFolder(warm_start).read_record(), RunFolder(warm_start).read_schema()
         start = Start(RunFolder(warm_start).read_model(), str(warm_start))
     name = choose_method(method, load_recipe(recipe) if recipe else None, start)
+    check_settings(name, settings)
     options = read_options(graph, reading, before, schema)
     options = _with_label(options, before.reading.get("label")) if before else suited_to(name, graph, options)
     data = open_graph(graph, options, schema)
@@ -186,6 +200,7 @@ def estimate(
     from ssge.training.allocator import kept_memory
 
     name = choose_method(method, load_recipe(recipe) if recipe else None)
+    check_settings(name, settings)
     data = open_graph(graph, suited_to(name, graph, reading.given()))
     planned = plan(data.info, name, recipe=recipe, config_file=config_file, settings=given(settings), dtype=dtype)
     with kept_memory():
@@ -195,6 +210,18 @@ def estimate(
         print(jsonlib.dumps({**found._asdict(), "epochs": epochs, "memory_available": available_memory()}))
     else:
         print(describe(found, epochs))
+
+
+def check_settings(method: str, settings: Any) -> None:
+    """Refuse a setting out of its bounds before anything is read."""
+    from ssge.errors import InputError
+    from ssge.runs.plan import resolve_config
+
+    try:
+        resolve_config(method, given(settings))
+    except InputError as error:
+        name, _, what = str(error).partition(":")
+        raise InputError(f"--{name.split('.')[0].replace('_', '-')}:{what}") from None
 
 
 def read_options(graph: str, reading: Reading, before: Any, schema: Any) -> dict[str, Any]:

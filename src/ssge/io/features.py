@@ -81,6 +81,10 @@ def _tell_columns(schema: FeatureSchema, where: str) -> None:
 
 def _guessed(schema: FeatureSchema, most: int = 8) -> str:
     """Return which columns were left out by what they look like, for messages."""
-    found = [f"{entry.name!r} {entry.why}" for entry in schema.left_out if entry.why not in STATED]
+    found = [
+        f"{repr(entry.name) if entry.name else 'one without a name'} {entry.why}"
+        for entry in schema.left_out
+        if entry.why not in STATED
+    ]
     more = f", and {len(found) - most:,} more" if len(found) > most else ""
     return ", ".join(found[:most]) + more

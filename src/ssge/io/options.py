@@ -41,7 +41,7 @@ class ReadOptions:
     id
         Column of the node table with the ids. Default: one named id, node, node_id or name; else the first.
     columns
-        Make features of these columns only. Text in them may have up to 10,000 levels.
+        Make features of these columns only. Default: all but those that look like labels, ids, dates, text or an index.
     ignore
         Make no features of these columns.
     label

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -94,9 +95,12 @@ def read_graph(
     Ids are integers if all of them are, in every column and file, and text otherwise; ``007`` is text.
 
     Text columns of the node table are categories, one feature per level, if they have at most 50 levels and at most
-    half as many levels as rows. Digits after a zero, as in 08001, are text. Other text, dates and times are refused.
+    half as many levels as rows, or 10,000 levels if ``columns`` names them. Digits after a zero, as in 08001, are text.
     Lists of numbers, of one length in all rows, become as many features. An empty field is a missing value; in columns
     of numbers NA, NaN and null are too.
+
+    Columns that look like labels, ids, dates, free text or the index of a data frame are left out, with a warning,
+    unless ``columns`` names them. The log has a table of all columns; so has `Graph.schema`, as ``schema.table()``.
 
     Examples
     --------
@@ -130,7 +134,7 @@ def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, n
     else:
         parts, raws, schema = _of_tables(found, rows, options, schema, direction, where)
     if rows is not None and not schema.fitted:
-        raws, schema = _without_labels(raws, rows, parts, options, schema)
+        raws, schema = _without_labels(raws, rows, parts, options, schema, where)
     if not parts.num_nodes:
         raise InputError(f"{where} has no nodes.")
     labels = parts.labels if rows is not None and rows.given else None
@@ -325,19 +329,24 @@ def _of_parts(parts: Parts, rows: Nodes | None, schema: FeatureSchema, where: st
 
 
 def _without_labels(
-    raws: list[Raw], rows: Nodes, parts: Parts, options: ReadOptions, schema: FeatureSchema
+    raws: list[Raw], rows: Nodes, parts: Parts, options: ReadOptions, schema: FeatureSchema, where: str
 ) -> tuple[list[Raw], FeatureSchema]:
-    """Leave out columns that look like labels, unless they are named."""
+    """Leave out columns that look like labels, unless they are named; warn of those that say the given label.
+
+    The labels themselves decide nothing: with them or without them, features are the same.
+    """
     mine = raws[: len(rows.raws)]
     roles = by_neighbors(mine, array_of(parts.edges, "edges"))
-    if rows.labels is not None:
-        roles = by_label(mine, rows.labels, f"label {rows.label!r}") | roles
     left_out = list(rows.left_out)
     if options.columns is None:
         left_out += [LeftOut(name=name, why=why) for name, why in roles.items()]
         raws = [raw for raw in raws if raw.name not in roles]
-    else:
-        raws = [raw._replace(note=roles.get(raw.name, raw.note)) for raw in raws]
+    if rows.labels is not None:
+        told = by_label([raw for raw in mine if raw.name not in roles], rows.labels, f"label {rows.label!r}")
+        for name, why in told.items():
+            warnings.warn(f"{where}: column {name!r} {why}; leave it out with ignore=[{name!r}].", stacklevel=4)
+        roles = told | roles
+    raws = [raw._replace(note=roles.get(raw.name, raw.note)) for raw in raws]
     return raws, schema.model_copy(update={"left_out": tuple(left_out)})
 
 

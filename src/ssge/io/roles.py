@@ -28,6 +28,8 @@ MOST_FLAGS = 100
 """A table with more columns of zeros and ones holds a bag of words: none of them is a label."""
 STRONG = 0.5
 """Assortativity from which on a column looks like a label."""
+_WIDEST = 10_000
+"""Integers that span more are no levels."""
 
 
 def by_name(name: str) -> str | None:
@@ -149,15 +151,16 @@ def _levels(raw: Raw) -> NDArray[np.int64] | None:
     """Return the levels of a column with few of them, -1 where missing; None for any other column."""
     if raw.kind == "category":
         return np.asarray(raw.values) if 1 < len(raw.levels) <= MOST_LEVELS else None
-    if raw.kind not in ("boolean", "number"):
+    if raw.kind not in ("boolean", "number") or np.isinf(raw.values[:, 0]).any():
         return None
     values = raw.values[:, 0]
-    if np.unique(values[:1000]).size > MOST_LEVELS + 1 or np.isinf(values).any():
-        return None
     known = ~np.isnan(values)
-    levels, codes = np.unique(values[known], return_inverse=True)
-    if not 1 < levels.size <= MOST_LEVELS or (levels % 1).any():
+    some = values[known] if not known.all() else values
+    if not some.size or (some[:1000] % 1).any():
+        return None
+    low, high = some.min(), some.max()
+    if high - low >= _WIDEST or (some % 1).any():  # codes are seldom that far apart
         return None
     found = np.full(values.size, -1, dtype=np.int64)
-    found[known] = codes
-    return found
+    found[known] = some - low
+    return found if 1 < np.count_nonzero(np.bincount(found[known])) <= MOST_LEVELS else None

@@ -69,6 +69,10 @@ def classify(
     """
     X = checked_embedding(vectors)
     y = _checked(labeled, np.asarray(labels), X.shape[0])
+    if not 0 <= seed < 2**32:
+        raise InputError(f"seed must be 0..2^32-1; received {seed}.")
+    if not y.size:
+        raise InputError("labels must have two classes with at least 2 nodes each; received no labels.")
     if folds < 2:
         raise InputError(f"folds must be 2 or more; received {folds}.")
     classes, index, count = np.unique(y, return_inverse=True, return_counts=True)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ssge.errors import InputError
 from ssge.evaluation.clustering import kmeans
 
 
@@ -38,6 +39,8 @@ def clusters(vectors: ArrayLike, k: int, seed: int = 0, members: int = 5) -> Clu
     members
         How many central rows to name for each cluster.
     """
+    if not 0 <= seed < 2**32:
+        raise InputError(f"seed must be 0..2^32-1; received {seed}.")
     found = kmeans(vectors, k, seed)
     size = np.bincount(found.cluster, minlength=k)
     by_size = np.argsort(-size, kind="stable")

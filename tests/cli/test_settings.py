@@ -1,0 +1,63 @@
+"""Flags of a method's settings: made of a file, which must say what the classes say."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from commands import code_of
+
+from ssge.cli.options import given
+from ssge.cli.settings import FILE, described, settings, settings_class, text_of_all
+from ssge.methods import METHODS
+from ssge.runs.plan import resolve_config
+from ssge.terminal import as_flags
+
+
+def test_the_file_says_what_the_classes_say() -> None:
+    assert FILE.read_text("utf-8") == text_of_all(), "run: python -m ssge.cli.settings"
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_a_default_given_as_a_flag_is_the_default(method: str) -> None:
+    config = METHODS[method].Config()
+    made = settings_class(METHODS[method].title)
+    assert [field.name for field in fields(made)] == list(type(config).model_fields)
+    assert given(made()) == {}
+    values: dict[str, Any] = {name: getattr(config, name) for name in type(config).model_fields}
+    assert resolve_config(method, given(made(**values))) == config
+
+
+def test_what_follows_the_graph_is_said_so() -> None:
+    ssge = settings()["ssge"]
+    assert [name for name in ssge if ssge[name]["default"] == "follows the graph"] == [
+        "epochs", "uniformity_weight", "widths",
+    ]  # fmt: skip
+    assert described(METHODS["bgrl"])["epochs"]["default"] == METHODS["bgrl"].Config().epochs
+
+
+def test_help_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of("fit", "--help") == 0
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "Width of each layer, the embedding last. [default: follows the graph]" in shown
+    assert "[default: 40]" not in shown
+    assert code_of("fit", "--help", "--method", "deepwalk") == 0
+    assert "--walk-length" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("python", "flags"),
+    [
+        ("missing='impute' fills it in.", "--missing impute fills it in."),
+        ("or ignore=['page name'].", "or --ignore 'page name'."),
+        ("name those in columns=[...].", "name those in --columns ...."),
+        ("unknown='add' or 'drop' lets it through", "--unknown add or drop lets it through"),
+        ("give nodes=...", "give --nodes ..."),
+        ("weight=2 takes it", "--weight 2 takes it"),
+        ("edge_columns=['a', 'b']", "--edge-columns a b"),
+        ("a file named x=3.csv, id 'id'", "a file named x=3.csv, id 'id'"),
+    ],
+)
+def test_messages_speak_of_flags(python: str, flags: str) -> None:
+    assert as_flags(python) == flags
