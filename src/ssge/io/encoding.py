@@ -36,22 +36,31 @@ def fit(raw: Raw, missing: Literal["error", "impute"], scale: Literal["none", "s
     _refuse_infinite(raw, raw.values)
     if absent.all() or np.isnan(raw.values).all(axis=0).any():
         raise _no_values(raw)
-    means, deviations = np.asarray(np.nanmean(raw.values, axis=0, dtype=np.float64)), _deviations(raw.values)
     scaled = scale == "standard" and raw.kind != "boolean"
+    means: tuple[float, ...] = ()
+    deviations: tuple[float, ...] = ()
+    if scaled or missing == "impute":
+        means = tuple(np.nanmean(raw.values, axis=0, dtype=np.float64).tolist())
+    if scaled:
+        spread = _deviations(raw.values)
+        deviations = tuple(np.where(spread > 0, spread, 1.0).tolist())
     return Column(
         **fixed,
         width=width,
-        fill=tuple(means.tolist()) if missing == "impute" else (),
-        means=tuple(means.tolist()) if scaled else (),
-        deviations=tuple(np.where(deviations > 0, deviations, 1.0).tolist()) if scaled else (),
+        fill=means if missing == "impute" else (),
+        means=means if scaled else (),
+        deviations=deviations,
     )
 
 
 def _deviations(values: NDArray[Any]) -> NDArray[np.float64]:
     """Return the standard deviations of columns; exactly 0 where only rounding errors remain."""
-    deviations = np.nanstd(values, axis=0, dtype=np.float64)
+    if not np.isnan(values).any():
+        deviations, largest = np.std(values, axis=0, dtype=np.float64), np.abs(values).max(axis=0)
+    else:
+        deviations, largest = np.nanstd(values, axis=0, dtype=np.float64), np.nanmax(np.abs(values), axis=0)
     relative = max(4, len(values)) * np.finfo(np.float64).eps
-    return np.where(deviations > relative * np.nanmax(np.abs(values), axis=0), deviations, 0.0)
+    return np.where(deviations > relative * largest, deviations, 0.0)
 
 
 def _refuse_missing(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> None:

@@ -23,6 +23,8 @@ _BLOCK = 1 << 22
 _MARK = b"\xef\xbb\xbf"
 _LONGEST = 1 << 25
 """Bytes of the longest row, 32 MiB."""
+_MOST_COLUMNS = 1_000_000
+_WIDE = 10_000  # a task per column and block costs more than it gains
 
 
 class _Beginning(NamedTuple):
@@ -87,6 +89,9 @@ class TextTable:
             log.info("%s: %s comment lines at the top passed over, the first %s.", self.where, found.comments, begin)
         if not lines:
             raise InputError(f"{path} is empty but for comments.")
+        widest = max(lines[0].count(d) for d in ([delimiter] if delimiter else [*DELIMITERS, " "]))
+        if widest >= _MOST_COLUMNS:
+            raise InputError(f"{path} has more than {_MOST_COLUMNS:,} columns; give such features as a matrix (.npz).")
         self._delimiter = delimiter or _delimiter(lines)
         self._quoted = found.quoted
         rows = _fields(lines, self._delimiter)
@@ -170,7 +175,9 @@ class TextTable:
             include_columns=[str(i) for i in columns], column_types={str(i): pa.string() for i in text}
         )
         while True:
-            reading = arrow_csv.ReadOptions(column_names=names, block_size=self._block)
+            reading = arrow_csv.ReadOptions(
+                column_names=names, block_size=self._block, use_threads=len(columns) < _WIDE
+            )
             try:
                 table = arrow_csv.read_csv(self._source(), reading, parsing, converting)
                 break
