@@ -27,12 +27,12 @@ def outlier_scores(vectors: ArrayLike, neighbors: int = 20) -> NDArray[np.float6
 
     Notes
     -----
-    The score was chosen by planting outliers into three graphs (``benchmarks/outliers.py``). It finds nodes
-    with edges that contradict the rest of the graph: rewired nodes, and random nodes joined to cliques. Nodes that got the
-    features of another node are found hardly better than by chance, since a graph convolution blends a node's own
-    features with those of its neighbors. The squared Mahalanobis distance, the natural score for a Gaussian target,
-    is *below* chance there: a node with a contradictory neighborhood is averaged towards the middle, not thrown
-    out of it. For the same reason a short centered vector tells as much in the mean, but it depends on the degree too.
+    The score was chosen by planting outliers into three graphs (``benchmarks/outliers.py``). It finds nodes with edges
+    that contradict the rest of the graph: rewired nodes, and random nodes joined to cliques. Nodes with the features
+    of another node are found hardly better than by chance, since a graph convolution blends a node's own features with
+    those of its neighbors. The squared Mahalanobis distance, the natural score for a Gaussian target, is *below* chance
+    there: a node with a contradictory neighborhood is averaged towards the middle, not thrown out of it. For the same
+    reason a short centered vector tells as much in the mean, but it depends on the degree too.
     The number of neighbors hardly matters between 5 and 50.
     """
     rows = checked_embedding(vectors)
