@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -16,7 +18,7 @@ def blurred(n=400, d=10, k=8, spread=0.5, seed=0):
     return unit_rows(rng.normal(size=(k, d))[rng.integers(0, k, n)] + spread * rng.normal(size=(n, d)))
 
 
-@pytest.mark.parametrize(("kind", "d"), [(np.asarray, 10), (sp.csr_array, 10), (np.asarray, 300)])
+@pytest.mark.parametrize(("kind", "d"), list(product((np.asarray, sp.csr_array), (10, 300))))
 @pytest.mark.parametrize("seed", range(3))
 def test_iterations_end_where_scikit_learn_s_do(kind, d, seed):
     values = blurred(d=d, spread=1.5, seed=seed)

@@ -3,7 +3,7 @@
 - All starts draw their centers in step, so one matrix product compares all candidates with all rows.
 - An iteration of Lloyd's needs only x'c and c'c. Both follow from the inner products of rows with the sums of the
   clusters, and only clusters that gained or lost rows are updated.
-- A few wide rows are compared by their Gram matrix, computed once for all starts.
+- Few or wide rows are compared by their Gram matrix, computed once for all starts.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ssge.evaluation._arrays import Matrix
 _ITERATIONS = 300
 _COINCIDENT = 1e-6  # squared distance of unit rows within the rounding of float32
 _MOST_GRAM = 8192  # rows up to which a Gram matrix is kept: 256 MB
+_WIDE = 8  # rows per column up to which a Gram matrix takes less time
 
 
 class Partition(NamedTuple):
@@ -37,8 +38,7 @@ class Rows:
         n, d = values.shape
         self.values = values
         self.squared_norms: Matrix = np.asarray((values * values).sum(axis=1)).ravel()
-        wide = not sp.issparse(values) and n < 2 * d and n <= _MOST_GRAM
-        self.gram: Matrix | None = values @ values.T if wide else None
+        self.gram: Matrix | None = _dense(values @ values.T) if n <= min(_MOST_GRAM, _WIDE * d) else None
 
     def inner(self, positions: NDArray[np.int64]) -> Matrix:
         """Return the inner products of some rows with all rows."""
