@@ -28,11 +28,6 @@ STAGES = {"linear_probes": "probe", "cluster": "k-means", "geometry": "geometry"
 PROTOCOLS = ("quick", "paper-lbfgs")
 
 
-def inputs(graph: Graph) -> dict[str, Callable[[], np.ndarray]]:
-    """Name the embeddings that are scored."""
-    return {"raw": lambda: raw_features(graph), "A^2 X": lambda: propagated_features(graph), "512": lambda: svd(graph)}
-
-
 def svd(graph: Graph, columns: int = 512) -> np.ndarray:
     """Return U S of the truncated singular value decomposition of A^2 X, with a fixed start."""
     matrix = propagated_features(graph)
@@ -40,6 +35,9 @@ def svd(graph: Graph, columns: int = 512) -> np.ndarray:
     left, singular, _ = scipy.sparse.linalg.svds(matrix, k=columns, v0=start)
     product: np.ndarray = (left * singular)[:, ::-1].astype(np.float32)
     return product
+
+
+EMBEDDINGS: dict[str, Callable[[Graph], np.ndarray]] = {"raw": raw_features, "A^2 X": propagated_features, "512": svd}
 
 
 def timed(seconds: dict[str, float], stage: str, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -102,6 +100,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--datasets", nargs="+", default=["imports", "coauthor_cs"])
     parser.add_argument("--protocols", nargs="+", default=list(PROTOCOLS), choices=list(PROTOCOLS))
+    parser.add_argument("--embeddings", nargs="+", default=list(EMBEDDINGS), choices=list(EMBEDDINGS))
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--label", default="after", choices=["before", "after"])
     parser.add_argument("--tables", action="store_true", help="print the table of the record, run nothing")
@@ -109,8 +108,8 @@ if __name__ == "__main__":
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     for dataset in () if options.tables else options.datasets:
         graph = load(dataset)
-        for title, make in inputs(graph).items():
-            embedding = make()
+        for title in options.embeddings:
+            embedding = EMBEDDINGS[title](graph)
             for protocol in options.protocols:
                 name = f"{dataset}, {title}, {protocol}"
                 found = row(embedding, graph, protocol, options.rounds)

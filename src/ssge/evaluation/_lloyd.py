@@ -1,7 +1,9 @@
 """K-means: greedy k-means++ starts and Lloyd's iterations, as in scikit-learn, in fewer operations.
 
-The starts draw their centers in step, so that one matrix product compares all candidates with all rows. An iteration
-of Lloyd's compares rows only with the centers that moved, and updates sums only by the rows that changed their cluster.
+- All starts draw their centers in step, so one matrix product compares all candidates with all rows.
+- An iteration of Lloyd's needs only x'c and c'c. Both follow from the inner products of rows with the sums of the
+  clusters, and only clusters that gained or lost rows are updated.
+- Few or wide rows are compared by their Gram matrix, computed once for all starts.
 """
 
 from __future__ import annotations
@@ -18,61 +20,84 @@ from ssge.evaluation._arrays import Matrix
 
 _ITERATIONS = 300
 _COINCIDENT = 1e-6  # squared distance of unit rows within the rounding of float32
+_MOST_GRAM = 8192  # rows up to which a Gram matrix is kept: 256 MB
+_WIDE = 8  # rows per column up to which a Gram matrix takes less time
 
 
 class Partition(NamedTuple):
-    """Cluster of each row, the k x d means, and the sum of squared distances of rows from their means."""
+    """Cluster of each row, and the sum of squared distances of rows from the means of their clusters."""
 
     labels: NDArray[np.int64]
-    centers: Matrix
     inertia: float
 
 
-def best_partitions(rows: Any, k: int, starts: int, seeds: Sequence[int]) -> list[Partition]:
-    """Return, for each seed, the partition of least inertia over some starts; ``rows`` is an array or a CSR array."""
+class Rows:
+    """Rows to be clustered, a dense array or a CSR array, and their inner products."""
+
+    def __init__(self, values: Any) -> None:
+        n, d = values.shape
+        self.values = values
+        self.squared_norms: Matrix = np.asarray((values * values).sum(axis=1)).ravel()
+        self.gram: Matrix | None = _dense(values @ values.T) if n <= min(_MOST_GRAM, _WIDE * d) else None
+
+    def inner(self, positions: NDArray[np.int64]) -> Matrix:
+        """Return the inner products of some rows with all rows."""
+        return self.times(_dense(self.values[positions])) if self.gram is None else self.gram[positions]
+
+    def times(self, vectors: Matrix) -> Matrix:
+        """Return the inner products of some vectors with all rows."""
+        product: Matrix = (self.values @ vectors.T).T if sp.issparse(self.values) else vectors @ self.values.T
+        return product
+
+
+def best_partitions(values: Any, k: int, starts: int, seeds: Sequence[int]) -> list[Partition]:
+    """Return the partition of least inertia over some starts, for each seed."""
     import torch
     from threadpoolctl import threadpool_limits
 
-    norms = np.asarray((rows * rows).sum(axis=1)).ravel()
-    chosen = np.concatenate([plus_plus(rows, norms, k, starts, np.random.default_rng(seed)) for seed in seeds])
+    rows = Rows(values)
+    chosen = np.concatenate([plus_plus(rows, k, starts, np.random.default_rng(seed)) for seed in seeds])
     # One thread per start and several starts at once: pools inside each other compete for the cores.
     with threadpool_limits(limits=1), ThreadPoolExecutor(torch.get_num_threads()) as pool:
-        found = list(pool.map(lambda first: lloyd(rows, norms, _dense(rows[first])), chosen))
+        found = list(pool.map(lambda first: lloyd(rows, first), chosen))
     return [min(found[i : i + starts], key=lambda one: one.inertia) for i in range(0, len(found), starts)]
 
 
-def plus_plus(rows: Any, norms: Matrix, k: int, starts: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def plus_plus(rows: Rows, k: int, starts: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return starts x k positions of rows, drawn by greedy k-means++.
 
     Each further center is the best of 2 + log(k) rows drawn with probability proportional to the squared distance
     from the nearest center so far: the one that leaves the least sum of squared distances.
     """
-    n, trials = rows.shape[0], 2 + int(np.log(k))
+    norms, n, trials = rows.squared_norms, len(rows.squared_norms), 2 + int(np.log(k))
+
+    def squared(positions: NDArray[np.int64]) -> Matrix:
+        return np.maximum(norms[positions, None] + norms - 2 * rows.inner(positions), 0)
+
     every = np.arange(starts)
     chosen = np.empty((starts, k), dtype=np.int64)
     chosen[:, 0] = rng.integers(n, size=starts)
-    nearest = _squared(rows, norms, chosen[:, 0])
+    nearest = squared(chosen[:, 0])
     for step in range(1, k):
         mass = nearest.cumsum(axis=1, dtype=np.float64)
         drawn = rng.random((starts, trials)) * mass[:, -1:]
         candidates = np.stack([np.searchsorted(m, at) for m, at in zip(mass, drawn, strict=True)]).clip(max=n - 1)
-        left = _squared(rows, norms, candidates.ravel()).reshape(starts, trials, n)
+        left = squared(candidates.ravel()).reshape(starts, trials, n)
         np.minimum(left, nearest[:, None], out=left)
         best = left.sum(axis=2, dtype=np.float64).argmin(axis=1)
         chosen[:, step], nearest = candidates[every, best], left[every, best]
     return chosen
 
 
-def lloyd(rows: Any, norms: Matrix, centers: Matrix) -> Partition:
-    """Move the centers, in place, to the means of their nearest rows until no row changes its cluster."""
-    n, k = rows.shape[0], len(centers)
+def lloyd(rows: Rows, first: NDArray[np.int64]) -> Partition:
+    """Move the centers, at first some of the rows, to the means of their nearest rows until no row changes cluster."""
+    values, norms, gram = rows.values, rows.squared_norms, rows.gram
+    n, k, d = len(norms), len(first), values.shape[1]
     every = np.arange(n)
-    closeness = np.empty((k, n), dtype=norms.dtype)  # x.c - |c|^2 / 2: largest for the nearest center
-    labels, sums, count = np.full(n, -1), np.zeros(centers.shape), np.zeros(k)
-    changed = np.arange(k)
+    closeness = rows.inner(first) - norms[first, None] / 2  # x'c - c'c / 2: largest for the nearest center
+    inner = np.zeros((k, n), dtype=norms.dtype)  # of the sums of the clusters with all rows
+    sums, count, labels = np.zeros((k, d if gram is None else 0)), np.zeros(k), np.full(n, -1)
     for _ in range(_ITERATIONS):
-        part = centers[changed]
-        closeness[changed] = _product(rows, part) - np.square(part).sum(axis=1, keepdims=True) / 2
         new = _without_empty(closeness.argmax(axis=0), norms - 2 * closeness.max(axis=0), k)
         moved = np.flatnonzero(new != labels)
         if moved.size == 0:
@@ -82,13 +107,18 @@ def lloyd(rows: Any, norms: Matrix, centers: Matrix) -> Partition:
         clusters = np.concatenate([new[moved], labels[moved[left]]])
         columns = np.concatenate([np.arange(moved.size), left])
         flow = sp.csr_array((signs, (clusters, columns)), shape=(k, moved.size))
-        sums += _dense(flow @ rows[moved])
         count += flow.sum(axis=1)
-        labels = new
-        changed = np.unique(clusters[count[clusters] > 0])
-        centers[changed] = sums[changed] / count[changed, None]
-    inertia = float((norms - 2 * closeness[labels, every]).sum(dtype=np.float64))
-    return Partition(labels, centers, inertia)
+        changed, labels = np.unique(clusters), new
+        if gram is None:
+            sums += _dense(flow @ values[moved])
+            inner[changed] = rows.times(sums[changed].astype(norms.dtype))
+        else:
+            inner += flow @ gram[moved]
+        changed = changed[count[changed] > 0]  # an empty cluster keeps its center
+        size = count[changed, None].astype(norms.dtype)
+        squared = np.bincount(labels, inner[labels, every], k)[changed, None].astype(norms.dtype)
+        closeness[changed] = inner[changed] / size - squared / (2 * size**2)
+    return Partition(labels, float((norms - 2 * closeness[labels, every]).sum(dtype=np.float64)))
 
 
 def _without_empty(labels: NDArray[np.int64], squared: Matrix, k: int) -> NDArray[np.int64]:
@@ -99,17 +129,6 @@ def _without_empty(labels: NDArray[np.int64], squared: Matrix, k: int) -> NDArra
             break
         labels[farthest], squared[farthest] = empty, 0
     return labels
-
-
-def _product(rows: Any, part: Matrix) -> Matrix:
-    product: Matrix = (rows @ part.T).T if sp.issparse(rows) else part @ rows.T
-    return product
-
-
-def _squared(rows: Any, norms: Matrix, positions: NDArray[np.int64]) -> Matrix:
-    """Return squared distances from some rows to all rows."""
-    squared = norms[positions, None] + norms - 2 * _product(rows, _dense(rows[positions]))
-    return np.maximum(squared, 0, out=squared)
 
 
 def _dense(part: Any) -> Matrix:

@@ -44,7 +44,9 @@ def kmeans(embedding: ArrayLike, k: int, seed: int = 0) -> KMeansClusters:
     k = _checked_count(k, array.shape[0])
     rows = unit_rows(array)
     found = best_partitions(_compact(rows), k, STARTS, [seed])[0]
-    return KMeansClusters(found.labels, np.linalg.norm(rows - found.centers[found.labels], axis=1).astype(np.float64))
+    member = sp.csr_array((np.ones(len(rows)), (found.labels, np.arange(len(rows)))), shape=(k, len(rows)))
+    means = member @ rows / np.maximum(member.sum(axis=1), 1)[:, None]
+    return KMeansClusters(found.labels, np.linalg.norm(rows - means[found.labels], axis=1).astype(np.float64))
 
 
 def kmeans_labels(embedding: ArrayLike, k: int, seed: int = 0) -> NDArray[np.int64]:
