@@ -439,6 +439,6 @@ def _classes(labels: Any, n: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
         node = int(np.argmax(absent))
         raise InputError(f"labels must be classes 0..k-1 or names; node {node} has {array[node]}.")
     names, index = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
-    if array.dtype.kind in "iu" and int(names[-1]) == names.size - 1:
+    if array.dtype.kind in "iu" and int(names[-1]) < max(n, 1000):  # larger ones are codes, not indices
         return array.astype(np.int64), ()
     return index.astype(np.int64), tuple(str(label) for label in names)

@@ -250,7 +250,7 @@ WRONG: dict[str, tuple[str, str, str, tuple[str, ...]]] = {  # edges, nodes, wha
     "one column": ("caller\nu000\n", TWO, "edges.csv has one column only", ()),
     "ragged": (ONE + "u000\n", TWO, "edges.csv, line 3: 3 fields", ()),
     "empty": (" \n", TWO, "edges.csv is empty", ()),
-    "not text": ("\0\0\0", TWO, "edges.csv holds bytes of no format", ()),
+    "not text": ("\0\0\0", TWO, "edges.csv is UTF-16 text without a mark; save it as UTF-8", ()),
     "unknown column": (ONE, TWO, "Did you mean 'age'", ("--columns", "agee")),
     "text": (ONE, "key,name\nu000,one\nu001,two\nu002,six\n", "no node features: ", ()),
     "unknown kind": (ONE, TWO, "Did you mean 'structural'", ("--features", "structral")),

@@ -307,7 +307,7 @@ def test_the_card_says_that_labels_were_seen() -> None:
         text = card(run.record)
         assert said in text
         assert unsaid not in text
-        assert ("Training used no labels" in text) == (method == "ssge")
+        assert ("Training was given no labels" in text) == (method == "ssge")
 
 
 def write_tables(folder: Path, n: int = 60) -> list[str | Path]:

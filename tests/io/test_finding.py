@@ -138,7 +138,7 @@ def test_other_labels_are_no_features(label: Any) -> None:
     with pytest.warns(UserWarning, match=r"'Label' looks like a label by its name.*columns=\[\.\.\.\]"):
         graph = ssge.read_graph(EDGES, nodes, label=label, ignore=["team"] if label is None else ())
     assert graph.schema is not None and graph.schema.names == ("age",)
-    assert graph.labels is not None and graph.labels.tolist() == ([1, 0, 1] if label is None else [0, 1, 1])
+    assert graph.labels is not None and graph.labels.tolist() == ([2, 1, 2] if label is None else [0, 1, 1])
     asked = ssge.read_graph(EDGES, nodes, label="team", columns=["age", "y"])
     assert asked.schema is not None and asked.schema.names == ("age", "y")
 

@@ -31,6 +31,8 @@ LIBRARIES = 10 << 20
 """Bytes that the libraries take during a training, whatever its size."""
 SPARE = 1.45
 """Resident bytes over bytes of live tensors, measured: gaps between blocks, and buffers of dense products."""
+SPARE_BATCHES = 3.0
+"""The same for batches of nodes: their sizes differ from step to step, which leaves larger gaps."""
 GENEROUS = 32
 """Numbers per node and unit of width that no method exceeds; a training that fits with these is not measured."""
 _CHUNKS = 1 << 30
@@ -80,7 +82,8 @@ def estimate(graph: Graph, plan: Plan) -> Estimate:
     trials = _trials(graph, plan)
     n, epochs = graph.num_nodes, plan.config.epochs
     parameters = sum(p.numel() for p in plan.build(graph).parameters() if p.requires_grad)
-    memory = SPARE * _continued(trials, [t.memory for t in trials], n) + LIBRARIES
+    spare = SPARE if getattr(plan.config, "batch_nodes", None) is None else SPARE_BATCHES
+    memory = spare * _continued(trials, [t.memory for t in trials], n) + LIBRARIES
     seconds = epochs * _continued(trials, [t.epoch for t in trials], n)
     start = trials[-1].start * max(1, n / trials[-1].nodes) if epochs else 0.0
     return Estimate(parameters, round(memory), seconds + start)
@@ -181,7 +184,7 @@ def _trial(graph: Graph, plan: Plan) -> _Trial:
     with _PeakMemory() as memory:
         method = short.build(graph)
         prepared = method.prepare(seen)
-        _steps(method, prepared, limit=1)
+        _steps(method, prepared, limit=2)  # a batch is built while the one before is still there
         with torch.no_grad():
             method.eval()
             method.encode(prepared)
@@ -204,7 +207,7 @@ def _steps(method: Method, prepared: Any, limit: int | None = None) -> list[floa
         for batch, key in islice(steps, limit):
             step(method, batch, optimizer, key)
             ends.append(time.perf_counter())
-            if limit is not None or (len(ends) >= _EPOCHS and ends[-1] - began > _TRIAL_SECONDS):
+            if len(ends) == limit or (len(ends) >= _EPOCHS and ends[-1] - began > _TRIAL_SECONDS):
                 return ends
     return ends
 
