@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
 from typing import Any
 
@@ -9,14 +10,16 @@ import pytest
 from commands import code_of
 
 from ssge.cli.options import given
-from ssge.cli.settings import FILE, described, settings, settings_class, text_of_all
+from ssge.cli.settings import described, settings, settings_class
 from ssge.methods import METHODS
 from ssge.runs.plan import resolve_config
 from ssge.terminal import as_flags
 
 
 def test_the_file_says_what_the_classes_say() -> None:
-    assert FILE.read_text("utf-8") == text_of_all(), "run: python -m ssge.cli.settings"
+    """A method that the file does not know yet is imported, so one file still adds a method."""
+    known = {name: json.loads(json.dumps(described(METHODS[name]))) for name in settings()}
+    assert settings() == known, "run: python -m ssge.cli.settings"
 
 
 @pytest.mark.parametrize("method", list(METHODS))

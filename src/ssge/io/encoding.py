@@ -40,7 +40,7 @@ def fit(raw: Raw, missing: Literal["error", "impute"], scale: Literal["none", "s
     means: tuple[float, ...] = ()
     deviations: tuple[float, ...] = ()
     if scaled or missing == "impute":
-        means = tuple(np.nanmean(raw.values, axis=0, dtype=np.float64).tolist())
+        means = tuple(np.asarray(np.nanmean(raw.values, axis=0, dtype=np.float64)).tolist())
     if scaled:
         spread = _deviations(raw.values)
         deviations = tuple(np.where(spread > 0, spread, 1.0).tolist())
