@@ -54,7 +54,7 @@ def test_help_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("missing='impute' fills it in.", "--missing impute fills it in."),
         ("or ignore=['page name'].", "or --ignore 'page name'."),
-        ("name those in columns=[...].", "name those in --columns ...."),
+        ("give columns=[...] to use some.", "give --columns ... to use some."),
         ("unknown='add' or 'drop' lets it through", "--unknown add or drop lets it through"),
         ("give nodes=...", "give --nodes ..."),
         ("weight=2 takes it", "--weight 2 takes it"),

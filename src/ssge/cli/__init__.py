@@ -16,7 +16,8 @@ from cyclopts import App, CycloptsError
 from ssge import __version__
 from ssge.cli import apply, evaluate, info, train
 from ssge.cli.options import examples, with_settings
-from ssge.errors import InputError
+from ssge.cli.settings import all_settings, settings_class
+from ssge.errors import InputError, SSGEError
 from ssge.terminal import FlagFormatter, explained, one_line_warning
 
 TRAINING: dict[str, Any] = {"fit": train.fit, "estimate": train.estimate, "run": evaluate.run}
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         if any("\0" in word for word in words):
             raise InputError("A word of the command holds a NUL, which no name of a file may.")
-        config = _settings(words) if words and words[0] in TRAINING else NoneType
+        config = settings_class(_asked_method(words)) if words and words[0] in TRAINING else NoneType
         application(config)(words, exit_on_error=False, print_error=False)
     except Exception as error:
         if debug:
@@ -69,27 +70,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(130)
 
 
-def _settings(words: list[str]) -> Any:
-    """Return the class of settings of the method that a command line asks for.
+def _asked_method(words: list[str]) -> str:
+    """Return the name of the method that a command line asks for; ``ssge`` where the line is wrong.
 
     Which flags there are depends on the method, and the method on other flags. So the line is parsed twice: here with
     the flags of all methods and nothing required, to learn the method alone.
     """
-    from ssge.cli.settings import all_settings, settings_class
-    from ssge.errors import SSGEError
-
     probe = App()
     for command in TRAINING.values():
         probe.command(_lenient(command, all_settings()))
     try:
         _, bound, *_ = probe.parse_known_args([word for word in words if word not in ("--help", "-h")])
-        return settings_class(_method(bound.arguments))
+        name = _method_of(bound.arguments)
+        settings_class(name)
     except (CycloptsError, SSGEError):  # the command itself will say what is wrong
-        return settings_class("ssge")
+        return "ssge"
+    return name
 
 
-def _method(asked: dict[str, Any]) -> str:
-    """Return the name of the method that the arguments of a command ask for."""
+def _method_of(asked: dict[str, Any]) -> str:
+    """Return the method that the arguments of a command name, or that their run or recipe has."""
     if asked.get("warm_start"):
         from ssge.runs.folder import RunFolder
 

@@ -38,7 +38,7 @@ def make_features(
         raws = ()
     elif not raws:
         guessed = _guessed(schema)
-        name = f" Columns are left out: {guessed}; name those to use in columns=[...]." if guessed else ""
+        name = f" Columns are left out: {guessed}; give columns=[...] to use some of them." if guessed else ""
         raise InputError(f"{where} has no node features: features='structural' makes some from the edges alone.{name}")
     columns = schema.columns
     if not schema.fitted:
@@ -75,7 +75,8 @@ def _tell_columns(schema: FeatureSchema, where: str) -> None:
     log.info("%s: columns of the node table\n  %s", where, "\n  ".join(text))
     if guessed := _guessed(schema):
         warnings.warn(
-            f"{where}: columns left out of the features: {guessed}; name those to use in columns=[...].", stacklevel=5
+            f"{where}: columns left out of the features: {guessed}; give columns=[...] to use some of them.",
+            stacklevel=5,
         )
 
 
