@@ -21,6 +21,7 @@ from ssge.evaluation._lbfgs import minimize
 from ssge.graph import Split
 
 _BLOCK = 4096  # test rows in memory at once
+_FLOAT32 = 1e-5  # tolerance from which float32 resolves the gradient
 
 Candidates: TypeAlias = "Iterator[tuple[float, NDArray[Any]]]"
 
@@ -111,7 +112,8 @@ def linear_probe(
     Parameters
     ----------
     embedding
-        n x d matrix; float32 and float64 are kept by `AdamProbe`, `LbfgsProbe` computes in float64.
+        n x d matrix. `AdamProbe` computes in its precision; `LbfgsProbe` in float64, except that iterations to a
+        tolerance of 1e-5 or more are in float32.
     labels
         One class index per row. The classes known to the probe are those of the training rows.
     split
@@ -209,15 +211,15 @@ def lbfgs_path(inputs: Matrix, targets: NDArray[np.int64], probe: LbfgsProbe) ->
     is near the Hessian, and L-BFGS starts from its inverse.
     """
     coordinates, restored = _rotated(inputs[:, :-1])
-    coordinates = _with_ones(coordinates)
+    coordinates = _with_ones(coordinates).astype(np.float32 if probe.tolerance >= _FLOAT32 else np.float64)
     transposed = np.ascontiguousarray(coordinates.T)
     n, width = coordinates.shape
     k = int(targets.max()) + 1
     squares = np.square(coordinates).mean(axis=0)
-    weights: Matrix = np.zeros((1, k, width))
+    weights: Matrix = np.zeros((1, k, width), coordinates.dtype)
     spread = (k - 1) / k**2  # at equal probabilities
     for C in sorted(probe.grid):
-        penalty = np.full(width, 1 / (C * n))
+        penalty = np.full(width, 1 / (C * n), coordinates.dtype)
         penalty[-1] = 0
 
         def objective(W: Matrix, penalty: Matrix = penalty) -> tuple[float, Matrix]:
