@@ -35,7 +35,7 @@ def minimize(
     """
     value, gradient = objective(x)
     pairs: deque[tuple[Matrix, Matrix, float]] = deque(maxlen=_MEMORY)
-    scale = 1.0
+    scale, rounding = 1.0, 4 * float(np.finfo(x.dtype).eps)
     for _ in range(max_iter):
         if np.abs(gradient).max() <= tolerance:
             break
@@ -50,7 +50,7 @@ def minimize(
         while True:  # halve the step until the value falls enough
             new = x - length * direction
             new_value, new_gradient = objective(new)
-            if new_value <= value - _DECREASE * length * slope:
+            if new_value <= value - _DECREASE * length * slope + rounding * abs(value):
                 break
             length /= 2
             if length < _SHORTEST:  # rounding hides any further decrease

@@ -21,6 +21,7 @@ from ssge.evaluation._lbfgs import minimize
 from ssge.graph import Split
 
 _BLOCK = 4096  # test rows in memory at once
+_FLOAT32 = 1e-5  # tolerance from which float32 resolves the gradient
 
 Candidates: TypeAlias = "Iterator[tuple[float, NDArray[Any]]]"
 
@@ -111,7 +112,8 @@ def linear_probe(
     Parameters
     ----------
     embedding
-        n x d matrix; float32 and float64 are kept by `AdamProbe`, `LbfgsProbe` computes in float64.
+        n x d matrix. `AdamProbe` computes in its precision; `LbfgsProbe` in float64, except that iterations to a
+        tolerance of 1e-5 or more are in float32.
     labels
         One class index per row. The classes known to the probe are those of the training rows.
     split
@@ -201,23 +203,23 @@ def _with_ones(part: Matrix) -> Matrix:
 def lbfgs_path(inputs: Matrix, targets: NDArray[np.int64], probe: LbfgsProbe) -> Candidates:
     """Yield (C, weights 1 x k x (d+1)) for rising C; the last column is the bias.
 
-    The solution lies in the span of the training nodes, so it is sought in the coordinates Z = X V of their right
-    singular vectors V, at most min(n, d) of them; W = W_z V'. There Z'Z is diagonal, hence
+    With X = U S V', the solution lies in the span of V, so it is sought in the coordinates Z = U S. There Z'Z is
+    diagonal, hence
 
         q diag(Z'Z / n) + 1 / (C n),    q the mean of p (1 - p) over nodes and classes,
 
     is near the Hessian, and L-BFGS starts from its inverse.
     """
-    basis = _singular_vectors(inputs[:, :-1])
-    coordinates = _with_ones(inputs[:, :-1] @ basis)
+    coordinates, restored = _rotated(inputs[:, :-1])
+    coordinates = _with_ones(coordinates).astype(np.float32 if probe.tolerance >= _FLOAT32 else np.float64)
     transposed = np.ascontiguousarray(coordinates.T)
     n, width = coordinates.shape
     k = int(targets.max()) + 1
     squares = np.square(coordinates).mean(axis=0)
-    weights: Matrix = np.zeros((1, k, width))
+    weights: Matrix = np.zeros((1, k, width), coordinates.dtype)
     spread = (k - 1) / k**2  # at equal probabilities
     for C in sorted(probe.grid):
-        penalty = np.full(width, 1 / (C * n))
+        penalty = np.full(width, 1 / (C * n), coordinates.dtype)
         penalty[-1] = 0
 
         def objective(W: Matrix, penalty: Matrix = penalty) -> tuple[float, Matrix]:
@@ -227,17 +229,21 @@ def lbfgs_path(inputs: Matrix, targets: NDArray[np.int64], probe: LbfgsProbe) ->
 
         weights = minimize(objective, weights, spread * squares + penalty, probe.tolerance, probe.max_iter)
         spread = _spread(weights[0] @ transposed)
-        yield C, np.concatenate([weights[..., :-1] @ basis.T, weights[..., -1:]], axis=-1)
+        yield C, np.concatenate([restored(weights[0, :, :-1]), weights[0, :, -1:]], axis=-1)[None]
 
 
-def _singular_vectors(inputs: Matrix) -> Matrix:
-    """Return the right singular vectors (d x r) of an n x d matrix of rank r, by the smaller of its Gram matrices."""
-    n, d = inputs.shape
-    wide = d > n
-    eigenvalues, vectors = np.linalg.eigh(inputs @ inputs.T if wide else inputs.T @ inputs)
+def _rotated(X: Matrix) -> tuple[Matrix, Callable[[Matrix], Matrix]]:
+    """Return U S of X = U S V', and the function W -> W V' from its coordinates to those of X.
+
+    The smaller Gram matrix gives both. If that is X X', then V' = S^-1 U' X is never formed.
+    """
+    n, d = X.shape
+    eigenvalues, vectors = np.linalg.eigh(X @ X.T if d > n else X.T @ X)
     kept = eigenvalues > max(n, d) * np.finfo(np.float64).eps * eigenvalues[-1]
-    vectors = vectors[:, kept]
-    return inputs.T @ (vectors / np.sqrt(eigenvalues[kept])) if wide else vectors
+    vectors, singular = vectors[:, kept], np.sqrt(eigenvalues[kept])
+    if d > n:
+        return vectors * singular, lambda W: (W / singular) @ vectors.T @ X
+    return X @ vectors, lambda W: W @ vectors.T
 
 
 def _spread(scores: Matrix) -> float:
