@@ -114,7 +114,7 @@ def test_labels() -> None:
     assert labels([2, 0, 1, 3]) == ([2, 0, 1, 3], (), 4)
     assert labels([2, 0, 1, 10**9]) == ([2, 0, 1, 3], ("0", "1", "2", "1000000000"), 4)
     assert labels(torch.tensor([[2], [0], [1], [1]])) == ([2, 0, 1, 1], (), 3)
-    assert labels(pd.Series([10, 2, 2, 0], dtype=object)) == ([2, 1, 1, 0], ("0", "2", "10"), 3)
+    assert labels(pd.Series([10, 2, 2, 0], dtype=object)) == ([10, 2, 2, 0], (), 11)  # indices, with gaps
     assert labels(["b", "a", "b", "c"]) == ([1, 0, 1, 2], ("a", "b", "c"), 3)
     assert labels([10.0, 2.0, 2.0, 2.0]) == ([1, 0, 0, 0], ("2.0", "10.0"), 2)
     assert Graph.of(edges=PATH, features=X).num_classes == 0
