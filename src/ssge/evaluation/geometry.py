@@ -26,6 +26,8 @@ def spectrum(embedding: ArrayLike) -> NDArray[np.float64]:
 
 
 def _spectrum(array: Matrix, deviation: NDArray[np.float64]) -> NDArray[np.float64]:
+    import torch
+
     n, d = array.shape
     mean, scale = array.mean(axis=0, dtype=np.float64), np.where(deviation > 0, deviation, np.inf)
     if n >= d and np.count_nonzero(array) < SPARSE * array.size:  # as in counts of words
@@ -40,7 +42,8 @@ def _spectrum(array: Matrix, deviation: NDArray[np.float64]) -> NDArray[np.float
         columns = (array - mean) / scale
         gram = columns @ columns.T / n
     eigenvalues = np.zeros(d)
-    eigenvalues[: min(n, d)] = np.linalg.eigvalsh(gram)[::-1]
+    # Torch's LAPACK takes half the time of NumPy's for thousands of columns.
+    eigenvalues[: min(n, d)] = torch.linalg.eigvalsh(torch.from_numpy(gram)).numpy()[::-1]
     return np.maximum(eigenvalues, 0)
 
 
