@@ -23,6 +23,7 @@ from ssge.records import RunRecord, peak_memory_mb
 from ssge.runs.estimate import check_memory
 from ssge.runs.folder import RunFolder
 from ssge.runs.plan import Plan
+from ssge.runs.verdict import diagnose
 from ssge.schema import FeatureSchema
 from ssge.training.best import Best
 from ssge.training.checkpoint import Checkpoint, describe_run
@@ -100,7 +101,8 @@ def fit(
         if trained.embedding is None:
             kept = "" if folder is None else f" The state is kept in {folder.path}: continue with --resume."
             raise InterruptedRun(f"Stopped after epoch {len(trained.history)} of {plan.config.epochs}.{kept}")
-        run = _run(graph, plan, method, trained, settings, dataset, reading, splits)
+        figures = {} if method.supervised else diagnose(method, _untrained(graph, plan), seen, prepared)
+        run = _run(graph, plan, method, trained, figures, settings, dataset, reading, splits)
         if folder is not None:
             folder.write(run)
     return run
@@ -111,6 +113,7 @@ def _run(
     plan: Plan,
     method: Method,
     trained: Trained,
+    figures: dict[str, float],
     settings: dict[str, Any],
     dataset: str | None,
     reading: dict[str, Any] | None,
@@ -140,12 +143,17 @@ def _run(
         seconds=trained.seconds,
         peak_memory_mb=peak_memory_mb(),
         final=trained.kept,
-        diagnostics=geometry(embedding.vectors),
+        diagnostics=geometry(embedding.vectors) | figures,
         device=str(plan.device),
         dtype=plan.dtype,
         threads=torch.get_num_threads(),
     )
     return Run(record, trained.history, embedding, method, graph.schema)
+
+
+def _untrained(graph: Graph, plan: Plan) -> Method | None:
+    """Return the method before training, with which the trained one is compared; None if it started from another."""
+    return plan.build(graph) if plan.method.trained and plan.start is None else None
 
 
 def check_vectors(vectors: NDArray[np.floating[Any]]) -> None:
