@@ -76,8 +76,8 @@ class SSGEConfig(NodeBatchConfig):
     @field_validator("blocks")
     @classmethod
     def _distinct(cls, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-        if len(set(blocks)) < len(blocks):
-            raise PydanticCustomError("blocks", "each block must be named once")
+        if len(set(blocks)) < len(blocks) or "learned" not in blocks:
+            raise PydanticCustomError("blocks", "each block must be named once, and learned must be among them")
         return blocks
 
     @field_validator("direct_width")
