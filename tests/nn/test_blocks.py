@@ -16,7 +16,7 @@ from ssge.runs.fit import fit
 from ssge.runs.plan import plan
 from ssge.views import View
 
-SMALL = {"widths": (16, 16), "epochs": 5}
+SMALL = {"widths": (16, 16), "epochs": 5, "blocks": ("features", "hops", "learned")}
 
 
 def fitted(graph: Graph, **settings: object) -> tuple[SSGE, np.ndarray]:

@@ -18,7 +18,8 @@ from ssge.runs.plan import plan
 from ssge.runs.verdict import _auc, diagnose, verdict
 
 SBM = "sbm:nodes=800,classes=4,features=40,feature_signal=3,homophily="
-SMALL: dict[str, Any] = {"widths": (32, 32), "epochs": 30}
+BLOCKS = ("features", "hops", "learned")
+SMALL: dict[str, Any] = {"widths": (32, 32), "epochs": 30, "blocks": BLOCKS}
 
 
 def fitted(graph: Graph, method: str = "ssge", **settings: Any) -> Run:
@@ -29,17 +30,17 @@ def said(run: Run) -> str:
     return verdict(run.record.diagnostics).split(":")[0]
 
 
-@pytest.mark.parametrize("blocks", [("learned",), ("features", "hops", "learned")])
+@pytest.mark.parametrize("blocks", [("learned",), BLOCKS])
 def test_a_good_an_untrained_and_a_structureless_fit(blocks: tuple[str, ...]) -> None:
     good = load(f"{SBM}0.85")
-    assert said(fitted(good, **SMALL, blocks=blocks)) == "Good"
-    assert said(fitted(good, **SMALL | {"epochs": 0}, blocks=blocks)) == "Undertrained"
-    assert said(fitted(load(f"{SBM}0.25"), **SMALL, blocks=blocks)) == "Structureless"  # 1/4: edges at random
+    assert said(fitted(good, **SMALL | {"blocks": blocks})) == "Good"
+    assert said(fitted(good, **SMALL | {"epochs": 0, "blocks": blocks})) == "Undertrained"
+    assert said(fitted(load(f"{SBM}0.25"), **SMALL | {"blocks": blocks})) == "Structureless"  # 1/4: edges at random
 
 
 def test_a_collapsed_fit() -> None:
     graph = load(f"{SBM}0.85")
-    run = fitted(graph, **SMALL, blocks=("learned",))
+    run = fitted(graph, **SMALL | {"blocks": ("learned",)})
     with torch.no_grad():
         for layer in run.method.encoder.layers:  # type: ignore[operator, union-attr]
             layer.weight[:, 1:] = 0
