@@ -148,7 +148,7 @@ def fit(
         return
     n, d = done.embedding.vectors.shape
     final = ", ".join(f"{k} {v:.4g}" for k, v in done.record.final.items() if k not in ("epoch", "seconds"))
-    print(f"{n:,} nodes x {d} columns in {done.record.seconds:.1f} s ({final})")
+    print(f"{n:,} nodes x {d} columns" + (f" in {done.record.seconds:.1f} s ({final})" if final else ""))
     print(f"embedding: {RunFolder(out).embedding}")
 
 

@@ -60,7 +60,8 @@ def train(
     Parameters
     ----------
     method
-        Freshly built; its configuration holds epochs, learning rate and weight decay.
+        Freshly built; its configuration holds epochs, learning rate and weight decay. One that has nothing to train is
+        calibrated alone.
     prepared
         What ``method.prepare(graph)`` returned, for a graph without labels unless the method is supervised.
     key
@@ -79,6 +80,8 @@ def train(
         When a loss is not finite; the message names the epoch and the terms.
     """
     epochs = method.config.epochs
+    if not method.trained:
+        return Trained([], method.calibrate(prepared), 0.0, {})
     optimizer = method.optimizer()
     base_lrs = [group["lr"] for group in optimizer.param_groups]
     history: list[Epoch] = [] if checkpoint is None else checkpoint.resume(method, optimizer, best)
