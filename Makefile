@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs pages stale results baselines defaults clusters unseen outliers floor bench family walks reading clean
+.PHONY: $(shell sed -nE 's/^([a-z]+):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -67,6 +67,9 @@ bench: $(VENV)/.ready ## Start-up, speed and memory, scaling, on a quiet machine
 
 family: $(VENV)/.ready ## Time of an epoch of CCA-SSG and G-BT beside SSGE, on a quiet machine
 	$(BIN)/python benchmarks/family.py
+
+efficiency: $(VENV)/.ready ## Parameters, time and memory of five methods as in the paper, on a quiet machine: docs/baselines.md
+	$(BIN)/python benchmarks/efficiency.py
 
 walks: $(VENV)/.ready ## Time of random walks
 	$(BIN)/python benchmarks/walks.py
