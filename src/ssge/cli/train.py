@@ -60,7 +60,7 @@ def fit(
     config_file: Annotated[Path | None, Parameter(name="--config")] = None,
     seed: int = 0,
     device: str = "cpu",
-    dtype: Literal["float32", "float64"] = "float32",
+    precision: Literal["auto", "bf16", "float32", "float64"] = "float32",
     threads: int | None = None,
     checkpoint_every: int = 10,
     resume: Switch = False,
@@ -96,8 +96,8 @@ def fit(
         Decides the initial weights and every random draw.
     device
         cpu, cuda, cuda:1, ..., or auto.
-    dtype
-        Precision of the training.
+    precision
+        Of the training. bf16: products in bfloat16, all else in float32. auto: bf16 where the processor or GPU has it.
     threads
         Processor threads. Results are bit-equal only at the same number.
     checkpoint_every
@@ -134,7 +134,7 @@ def fit(
     data = open_graph(graph, options, schema)
     planned = plan(
         data.info, name, recipe=recipe, config_file=config_file, settings=given(settings), start=start, seed=seed,
-        device=device, dtype=dtype,
+        device=device, precision=precision,
     )  # fmt: skip
     with kept_memory():
         done = run(
@@ -159,7 +159,7 @@ def estimate(
     method: str | None = None,
     recipe: str | None = None,
     config_file: Annotated[Path | None, Parameter(name="--config")] = None,
-    dtype: Literal["float32", "float64"] = "float32",
+    precision: Literal["auto", "bf16", "float32", "float64"] = "float32",
     threads: int | None = None,
     quiet: Switch = False,
     json: Switch = False,
@@ -181,8 +181,8 @@ def estimate(
         Take the settings of a recipe (ssge ls recipes).
     config_file
         Take settings from a TOML file, such as the config.toml of another run.
-    dtype
-        Precision of the training.
+    precision
+        Of the training. bf16: products in bfloat16, all else in float32. auto: bf16 where the processor or GPU has it.
     threads
         Processor threads.
     quiet
@@ -202,7 +202,9 @@ def estimate(
     name = choose_method(method, load_recipe(recipe) if recipe else None)
     check_settings(name, settings)
     data = open_graph(graph, suited_to(name, graph, reading.given()))
-    planned = plan(data.info, name, recipe=recipe, config_file=config_file, settings=given(settings), dtype=dtype)
+    planned = plan(
+        data.info, name, recipe=recipe, config_file=config_file, settings=given(settings), precision=precision
+    )
     with kept_memory():
         found = estimated(data, planned)
     epochs = planned.config.epochs

@@ -86,6 +86,8 @@ class Method(nn.Module, ABC):
         Whether a trained model can embed other graphs than the one it was trained on.
     normalization
         Degrees that normalize the adjacency of a view: `ssge.ops.adjacency.Adjacency`.
+    bf16
+        Whether the products of a training step are in bfloat16; `products` is the context to take it in.
     scale, offset
         An embedding is ``scale * output + offset``. Training sets the scale so that the root mean square is 1.
     """
@@ -100,6 +102,7 @@ class Method(nn.Module, ABC):
     inductive: ClassVar[bool] = True
     normalization: Normalization = "out-in"
     offset: float = 0.0
+    bf16: bool = False
     Config: ClassVar[type[BaseConfig]]
 
     encoder: nn.Module
@@ -120,6 +123,10 @@ class Method(nn.Module, ABC):
     def dtype(self) -> torch.dtype:
         """Precision of parameters and buffers."""
         return self.scale.dtype
+
+    def products(self) -> torch.autocast:
+        """Return the context of `forward` in training, which decides the precision of products."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16)
 
     @classmethod
     def default_config(cls, info: GraphInfo) -> dict[str, Any]:

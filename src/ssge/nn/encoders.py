@@ -134,7 +134,7 @@ class Affine(nn.Module):
 
     def shifted(self, product: Tensor) -> Tensor:
         """Add the bias, if there is one, in place."""
-        return product if self.bias is None else product.add_(self.bias)
+        return product if self.bias is None else product.add_(self.bias.to(product.dtype))
 
 
 class _Encoder(nn.Module, ABC):

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ssge.ops.adjacency import Adjacency
 from ssge.ops.dropout import dropout
-from ssge.ops.sparse import CSR, SparseMatrix, row_indices, spmm, transpose
+from ssge.ops.sparse import CSR, SparseMatrix, product_dtype, row_indices, spmm, transpose
 
 
 class Features:
@@ -28,11 +28,16 @@ class Features:
         X (n x p), sparse or dense.
     kept
         Boolean mask of the p columns, or None for all.
+    casts
+        Copies of dense X in other precisions, which all views of a graph share.
     """
 
-    def __init__(self, matrix: SparseMatrix | Tensor, kept: Tensor | None = None) -> None:
+    def __init__(
+        self, matrix: SparseMatrix | Tensor, kept: Tensor | None = None, casts: dict[torch.dtype, Tensor] | None = None
+    ) -> None:
         self.matrix = matrix
         self.kept = kept
+        self._casts = {} if casts is None else casts
         self.shape = tuple(matrix.shape)
 
     @classmethod
@@ -61,7 +66,17 @@ class Features:
 
     def mask(self, kept: Tensor) -> Features:
         """Return the same features with fewer columns kept; nothing is copied."""
-        return Features(self.matrix, kept if self.kept is None else self.kept & kept)
+        return Features(self.matrix, kept if self.kept is None else self.kept & kept, self._casts)
+
+    def _dense(self) -> Tensor:
+        """Return dense X in the precision of products, converted once for all views."""
+        assert isinstance(self.matrix, Tensor)
+        dtype = product_dtype(self.matrix)
+        if dtype == self.matrix.dtype:
+            return self.matrix
+        if dtype not in self._casts:
+            self._casts[dtype] = self.matrix.to(dtype)
+        return self._casts[dtype]
 
     def normalize_rows(self) -> Features:
         """Divide each row by its sum of absolute values; a row of zeros stays as it is."""
@@ -116,10 +131,15 @@ class Features:
     def __matmul__(self, weight: Tensor) -> Tensor:
         if isinstance(self.matrix, SparseMatrix):
             return self.matrix @ (weight if self.kept is None else weight * self.kept.unsqueeze(1))
+        kept, weight_kept = self._unmasked(weight)
+        return kept @ weight_kept
+
+    def _unmasked(self, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the columns of dense X that are kept, and their rows of W."""
         if self.kept is None:
-            return self.matrix @ weight
+            return self._dense(), weight
         columns = self.kept.nonzero().squeeze(1)
-        return self.matrix.index_select(1, columns) @ weight.index_select(0, columns)
+        return self._dense().index_select(1, columns), weight.index_select(0, columns)
 
     def propagate(self, adjacency: Adjacency, weight: Tensor) -> Tensor:
         """Return A X W in the cheaper order.
@@ -129,11 +149,7 @@ class Features:
         """
         if isinstance(self.matrix, SparseMatrix):
             return adjacency @ (self @ weight)
-        if self.kept is None:
-            kept, weight_kept = self.matrix, weight
-        else:
-            columns = self.kept.nonzero().squeeze(1)
-            kept, weight_kept = self.matrix.index_select(1, columns), weight.index_select(0, columns)
+        kept, weight_kept = self._unmasked(weight)
         if kept.shape[1] > 2 * weight.shape[1]:
             return adjacency @ (kept @ weight_kept)
         return (adjacency @ kept) @ weight_kept

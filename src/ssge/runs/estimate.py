@@ -96,7 +96,7 @@ def check_memory(graph: Graph, plan: Plan, available: int | None = None) -> None
     What surely fits is not measured. ``available`` are the free bytes; default: what the system says.
     """
     free = available_memory() if available is None else available
-    itemsize = np.dtype(plan.dtype).itemsize
+    itemsize = 8 if plan.precision == "float64" else 4
     declared = plan.method.dense_memory(plan.config, graph.info, itemsize) + _parameters(graph, plan, itemsize)
     if declared <= free and _generous(graph, plan, itemsize) + declared <= free:
         return
@@ -104,7 +104,7 @@ def check_memory(graph: Graph, plan: Plan, available: int | None = None) -> None
     if needed > free:
         raise InputError(
             f"Training needs about {_gigabytes(needed)} beside the graph, and {_gigabytes(free)} of memory are free: "
-            f"choose {_smaller(plan.config)}" + (", or dtype float32." if plan.dtype == "float64" else ".")
+            f"choose {_smaller(plan.config)}" + (", or precision float32." if plan.precision == "float64" else ".")
         )
 
 

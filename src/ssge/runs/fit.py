@@ -142,7 +142,7 @@ def _run(
         final=trained.kept,
         diagnostics=geometry(embedding.vectors),
         device=str(plan.device),
-        dtype=plan.dtype,
+        precision=plan.precision,
         threads=torch.get_num_threads(),
     )
     return Run(record, trained.history, embedding, method, graph.schema)

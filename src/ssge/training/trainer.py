@@ -122,7 +122,8 @@ def train(
 def step(method: Method, batch: Any, optimizer: torch.optim.Optimizer, key: Key) -> Losses:
     """Take one step of the optimizer, and return the losses before it."""
     optimizer.zero_grad()
-    losses: Losses = method(batch, key)
+    with method.products():
+        losses: Losses = method(batch, key)
     losses.total.backward()  # type: ignore[no-untyped-call]
     optimizer.step()
     return Losses(losses.total.detach(), losses.terms)
