@@ -93,6 +93,7 @@ class RunRecord(BaseModel):
     device: str = "cpu"
     dtype: str = "float32"
     threads: int = 1
+    processes: int = 1
     machine: dict[str, str] = {}
     date: str = ""
     commit: str = ""

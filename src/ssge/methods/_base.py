@@ -112,6 +112,11 @@ class Method(nn.Module, ABC):
         """Precision of the parameters."""
         return next(self.parameters()).dtype
 
+    @property
+    def divisible(self) -> bool:
+        """Whether several processes can share the nodes of a step: what the loss needs of all of them are sums."""
+        return False
+
     @classmethod
     def default_config(cls, info: GraphInfo) -> dict[str, Any]:
         """Return settings that suit a graph of this size better than the fixed defaults."""
