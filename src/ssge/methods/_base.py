@@ -128,6 +128,11 @@ class Method(nn.Module, ABC):
         """Return the context of `forward` in training, which decides the precision of products."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16)
 
+    @property
+    def divisible(self) -> bool:
+        """Whether several processes can share the nodes of a step: what the loss needs of all of them are sums."""
+        return False
+
     @classmethod
     def default_config(cls, info: GraphInfo) -> dict[str, Any]:
         """Return settings that suit a graph of this size better than the fixed defaults."""

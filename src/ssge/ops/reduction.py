@@ -45,4 +45,5 @@ def right_singular_vectors(features: Features, count: int) -> Tensor:
 
 
 def _orthonormal(columns: Tensor) -> Tensor:
-    return torch.linalg.qr(columns)[0]
+    found: Tensor = torch.linalg.qr(columns)[0]
+    return found

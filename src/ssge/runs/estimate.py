@@ -22,6 +22,7 @@ from torch.utils._pytree import tree_leaves
 from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.methods import Method
+from ssge.ops.collective import alone
 from ssge.ops.random import Key
 from ssge.runs.plan import Plan
 from ssge.training.batches import batches
@@ -79,7 +80,8 @@ def estimate(graph: Graph, plan: Plan) -> Estimate:
     along a line, or a parabola where the slope doubles with the size. A small graph, and one that is trained in
     batches of nodes, is measured itself.
     """
-    trials = _trials(graph, plan)
+    with alone():
+        trials = _trials(graph, plan)
     n, epochs = graph.num_nodes, plan.config.epochs
     parameters = sum(p.numel() for p in plan.build(graph).parameters() if p.requires_grad)
     spare = SPARE if getattr(plan.config, "batch_nodes", None) is None else SPARE_BATCHES
