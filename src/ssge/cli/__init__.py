@@ -16,7 +16,7 @@ from typing import Any
 from cyclopts import App, CycloptsError
 
 from ssge import __version__
-from ssge.cli import apply, evaluate, info, train
+from ssge.cli import apply, evaluate, info, look, train
 from ssge.cli.options import examples, with_settings
 from ssge.cli.settings import all_settings, settings_class
 from ssge.errors import InputError, SSGEError
@@ -43,6 +43,7 @@ def application(config: Any = NoneType) -> App:
     train.register(app, config)
     evaluate.register(app, config)
     apply.register(app)
+    look.register(app)
     info.register(app)
     return app
 
@@ -54,7 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = [word for word in words if word != "--debug"]
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, force=True)
     logging.root.handlers[0].setFormatter(FlagFormatter("%(message)s"))
-    logging.getLogger("matplotlib").setLevel(logging.WARNING)
+    for chatty in ("matplotlib", "openTSNE"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     warnings.showwarning = one_line_warning
     try:
         if any("\0" in word for word in words):
