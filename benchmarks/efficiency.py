@@ -61,7 +61,8 @@ def main() -> None:
     parser.add_argument("--cell", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.cell:
-        print(json.dumps(measure(*options.cell, EPOCHS[options.cell[1]])._asdict()))
+        method, dataset = options.cell
+        print(json.dumps(measure(method, dataset, EPOCHS[dataset])._asdict()))
         return
     from pages import Record, write
 

@@ -106,7 +106,7 @@ def everything() -> dict[str, Any]:
 
 def process(rank: int, worlds: list[int], folder: Path) -> None:
     """Be one of several processes, in groups of several sizes one after the other."""
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - warnings about widths, three times
+    sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - warnings about widths, three times
     torch.set_num_threads(1)
     for world in worlds:
         if rank >= world:
