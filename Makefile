@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint pages stale results baselines defaults clusters unseen outliers floor bench family walks reading clean
+.PHONY: help demo test lint pages stale results baselines defaults clusters unseen outliers floor bench precision family walks reading clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -61,6 +61,9 @@ bench: $(VENV)/.ready ## Start-up, speed and memory, scaling, on a quiet machine
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/scaling.py
+
+precision: $(VENV)/.ready ## Accuracy of training in bf16 beside float32: docs/speed.md
+	$(BIN)/python benchmarks/precision.py
 
 family: $(VENV)/.ready ## Time of an epoch of CCA-SSG and G-BT beside SSGE, on a quiet machine
 	$(BIN)/python benchmarks/family.py
