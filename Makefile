@@ -63,7 +63,11 @@ floor: $(VENV)/.ready ## Floors under the eigenvalues
 bench: $(VENV)/.ready ## Start-up, speed and memory, scaling, on a quiet machine: docs/speed.md, docs/scaling.png
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/training_time.py
 	$(BIN)/python benchmarks/scaling.py
+
+precision: $(VENV)/.ready ## Accuracy of training in bf16 beside float32: docs/speed.md
+	$(BIN)/python benchmarks/precision.py
 
 family: $(VENV)/.ready ## Time of an epoch of CCA-SSG and G-BT beside SSGE, on a quiet machine
 	$(BIN)/python benchmarks/family.py
