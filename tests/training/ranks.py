@@ -90,9 +90,8 @@ def identity_backward() -> Arrays:
 
 def sum_of_gradients() -> Arrays:
     """Return gradients that are summed over processes instead of averaged."""
-    return {
-        name: value * (1 if "loss" in name else collective.world()) for name, value in gradients("ssge folded").items()
-    }
+    right = gradients("ssge folded")
+    return {name: value * (1 if "loss" in name else collective.world()) for name, value in right.items()}
 
 
 def everything() -> dict[str, Any]:
@@ -106,7 +105,7 @@ def everything() -> dict[str, Any]:
 
 def process(rank: int, worlds: list[int], folder: Path) -> None:
     """Be one of several processes, in groups of several sizes one after the other."""
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - warnings about widths, three times
+    sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - warnings about widths, three times
     torch.set_num_threads(1)
     for world in worlds:
         if rank >= world:
