@@ -86,9 +86,10 @@ class View(NamedTuple):
         order = key.fold_in("order").permutation(self.num_nodes, self.features.device)
         for step, part in enumerate(order.tensor_split(math.ceil(self.num_nodes / size))):
             seeds = part.sort().values[own_rows(part.numel())]
-            yield (
-                self.k_hop_subgraph(seeds, hops) if sampler is None else self.sampled(sampler, seeds, key.at_step(step))
-            )
+            if sampler is None:
+                yield self.k_hop_subgraph(seeds, hops)
+            else:
+                yield self.sampled(sampler, seeds, key.at_step(step))
 
     def sampled(self, sampler: NeighborSampler, seeds: Tensor, key: Key) -> View:
         """Return a sampled neighborhood of some nodes as a view, the seeds first."""

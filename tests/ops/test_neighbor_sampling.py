@@ -73,7 +73,7 @@ def test_products_of_samples_converge_to_those_of_the_view(normalization: Normal
     adjacency, seeds = whole(normalization, drop), torch.arange(0, 50, 3)
     x = torch.randn(50, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     expected = (adjacency @ (adjacency @ x))[seeds]
-    sampler, draws = NeighborSampler(adjacency, (3, 2)), 1500
+    sampler, draws = NeighborSampler(adjacency, (3, 2)), 400
     found = []
     for step in range(draws):
         part = sampler.sample(seeds, KEY.at_step(step))
@@ -98,10 +98,8 @@ def test_without_a_limit_a_sample_is_the_whole_neighborhood(
     for _ in fanouts:
         expected, found = adjacency @ expected, sampled @ found
     torch.testing.assert_close(found[:3], expected[seeds])
-    for one, other in zip(
-        *(torch.autograd.grad(y.square().sum(), x) for y in (found[:3], expected[seeds])), strict=True
-    ):
-        torch.testing.assert_close(one, other)
+    one, other = (torch.autograd.grad(y.square().sum(), x)[0] for y in (found[:3], expected[seeds]))
+    torch.testing.assert_close(one, other)
 
 
 def test_views_share_a_neighborhood_and_differ_in_what_they_drop() -> None:
