@@ -76,6 +76,9 @@ GROUPS = (
     Group("family", "family.json", (*TRAINING, "methods.cca_ssg", "methods.g_bt")),
     Group("walks", "walks.json", ("ops.walks",)),
     Group("reading", "reading.json", ("io.reading",)),
+    Group("ranks", "ranks.json", (*TRAINING, "ops.collective", "ops.sharded")),
+    Group("sampled", "sampled.json", (*TRAINING, "ops.neighbor_sampling")),
+    Group("sampling", "sampling.json", ("ops.neighbor_sampling",)),
     Group("scoring", "scoring.json", ("evaluation", "experiments.protocols")),
 )  # fmt: skip
 
