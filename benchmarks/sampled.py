@@ -41,7 +41,7 @@ def accuracy(graph: Graph, recipe: str, seed: int, changed: dict[str, Any]) -> d
     assert graph.labels is not None
     splits, _ = splits_of(graph, "paper")
     scores = linear_probes(run.embedding.vectors, graph.labels, splits, LbfgsProbe(), range(len(splits)))
-    return {"accuracy": 100 * mean_std([score.test for score in scores]).mean, "seconds": run.record.seconds}
+    return {"accuracy": 100 * mean_std([score.accuracy for score in scores]).mean, "seconds": run.record.seconds}
 
 
 def main() -> None:
