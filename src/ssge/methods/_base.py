@@ -73,7 +73,7 @@ class Method(nn.Module, ABC):
     prepare        once per graph, before training or embedding
     optimizer      once, before training
     lr_schedule    at the start of each epoch
-    forward        in each step; distributed training synchronizes only what goes through it
+    forward        in each step; where several processes share it, each has some rows of the batch
     after_step     after each step of the optimizer
     encode         at the end of training, and for each graph that the trained model embeds
     ============== ===================================================================================
