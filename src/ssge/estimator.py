@@ -350,8 +350,10 @@ class SSGE(GraphEmbedder):
         Of Adam.
     batch_nodes
         Nodes per training step, several times the embedding width. Bounds the memory on a large graph.
+    fanouts
+        With ``batch_nodes``: how many neighbors of a node are drawn, by hops from the nodes of a step.
     alignment_weight, activation, output_bias, offset, normalization, eigenvalue_floor, floor_mode, objective, \
-    shrinkage, direct_width, temperature
+    covariance_momentum, shrinkage, direct_width, temperature
         See `ssge.methods.ssge.SSGEConfig`.
     warm_start, n_neighbors, device, precision, random_state, verbose
         See `GraphEmbedder`.
@@ -385,6 +387,7 @@ class SSGE(GraphEmbedder):
         lr: float | None = None,
         weight_decay: float | None = None,
         batch_nodes: int | None = None,
+        fanouts: Sequence[int] | None = None,
         alignment_weight: float | None = None,
         activation: Literal["elu", "relu", "none"] | None = None,
         output_bias: bool | None = None,
@@ -393,6 +396,7 @@ class SSGE(GraphEmbedder):
         eigenvalue_floor: float | None = None,
         floor_mode: Literal["tangent", "clamp"] | None = None,
         objective: Literal["gaussian", "w-mse", "directclr"] | None = None,
+        covariance_momentum: float | None = None,
         shrinkage: float | None = None,
         direct_width: int | None = None,
         temperature: float | None = None,
@@ -412,6 +416,7 @@ class SSGE(GraphEmbedder):
         self.lr = lr
         self.weight_decay = weight_decay
         self.batch_nodes = batch_nodes
+        self.fanouts = fanouts
         self.alignment_weight = alignment_weight
         self.activation = activation
         self.output_bias = output_bias
@@ -420,6 +425,7 @@ class SSGE(GraphEmbedder):
         self.eigenvalue_floor = eigenvalue_floor
         self.floor_mode = floor_mode
         self.objective = objective
+        self.covariance_momentum = covariance_momentum
         self.shrinkage = shrinkage
         self.direct_width = direct_width
         self.temperature = temperature
