@@ -61,7 +61,7 @@ def write_report(
         "losses": charts.loss_charts(subject.history),
         "shapes": [charts.spectrum_chart(vectors), *([correlation] if correlation else [])],
         "scores": facts.scores(subject),
-        "labeled": bool(record and record.graph.get("num_classes", 0)),
+        "labeled": subject.labeled,
     }
     found = map_data(vectors, names, colors, layout=layout, seed=seed, max_points=max_points)
     return _write(path, facts.title_of(subject), found, told)
