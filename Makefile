@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint pages stale results baselines defaults clusters unseen outliers floor bench family walks reading clean
+.PHONY: $(shell sed -nE 's/^([a-z]+):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,6 +26,9 @@ lint: $(VENV)/.ready ## Linters and type checker alone
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
+
+docs: $(VENV)/.ready ## Build the documentation site into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 # Records and pages. Those that train read the benchmark graphs in SSGE_DATA.
 
@@ -65,6 +68,9 @@ bench: $(VENV)/.ready ## Start-up, speed and memory, scaling, on a quiet machine
 family: $(VENV)/.ready ## Time of an epoch of CCA-SSG and G-BT beside SSGE, on a quiet machine
 	$(BIN)/python benchmarks/family.py
 
+efficiency: $(VENV)/.ready ## Parameters, time and memory of five methods as in the paper, on a quiet machine: docs/baselines.md
+	$(BIN)/python benchmarks/efficiency.py
+
 walks: $(VENV)/.ready ## Time of random walks
 	$(BIN)/python benchmarks/walks.py
 
@@ -72,4 +78,4 @@ reading: $(VENV)/.ready ## Time and memory of reading ten million edges
 	$(BIN)/python benchmarks/reading.py
 
 clean: ## Remove what the other targets made
-	rm -rf $(VENV) .venv-wheel demo runs .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-wheel demo runs site .mypy_cache .ruff_cache .pytest_cache

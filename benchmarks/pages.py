@@ -36,6 +36,7 @@ from ssge.runs.recipes import Recipe, load_recipe, recipes
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
 TRAINING = ("training.trainer", "evaluation", "methods.ssge")
+EFFICIENCY = ("methods.dgi", "methods.mvgrl", "methods.grace", "methods.homogcl")
 
 
 class Page(NamedTuple):
@@ -74,6 +75,9 @@ GROUPS = (
     Group("speed", "speed.json", TRAINING, (Page("docs/speed.md", "speed", "block"),)),
     Group("scaling", "scaling.json", TRAINING, (Page("docs/scaling.png", None, "block"),)),
     Group("family", "family.json", (*TRAINING, "methods.cca_ssg", "methods.g_bt")),
+    Group("efficiency", "efficiency.json", (*TRAINING, *EFFICIENCY), (
+        Page("docs/baselines.md", "efficiency", "block"),
+    )),
     Group("walks", "walks.json", ("ops.walks",)),
     Group("reading", "reading.json", ("io.reading",)),
     Group("scoring", "scoring.json", ("evaluation", "experiments.protocols")),

@@ -44,7 +44,7 @@ def expected_failed_checks(estimator: SSGE) -> dict[str, str]:
     return {"check_methods_subset_invariance": SUBSET} | single
 
 
-@parametrize_with_checks([small(), small(dtype="float64")], expected_failed_checks=expected_failed_checks)
+@parametrize_with_checks([small(), small(precision="float64")], expected_failed_checks=expected_failed_checks)
 def test_scikit_learn_contract(estimator: SSGE, check: Any) -> None:
     check(estimator)
 

@@ -27,6 +27,7 @@ from ssge.runs.folder import RunFolder
 from ssge.runs.plan import Plan, Start, plan
 from ssge.schema import FeatureSchema
 from ssge.training.device import choose_device
+from ssge.training.precision import Precision
 from ssge.uses import Uses, frame
 
 log = logging.getLogger(__name__)
@@ -47,8 +48,9 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
         Start each `fit` with the weights of the one before, as for a graph that has grown.
     n_neighbors
         When a matrix is given without ``adjacency``: neighbors per row in the graph made of the rows.
-    device, dtype
-        Where and in which precision to train.
+    device, precision
+        Where and in which precision to train: ``float32``, ``float64``, ``bf16`` (products in bfloat16, all else in
+        float32), or ``auto`` (bf16 where the processor or GPU has it).
     random_state
         Seed of the weights and of every random draw.
     verbose
@@ -96,7 +98,7 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
         warm_start: bool = False,
         n_neighbors: int = 10,
         device: str = "cpu",
-        dtype: Literal["float32", "float64"] = "float32",
+        precision: Precision = "float32",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
         **settings: Any,
@@ -106,7 +108,7 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
         self.warm_start = warm_start
         self.n_neighbors = n_neighbors
         self.device = device
-        self.dtype = dtype
+        self.precision = precision
         self.random_state = random_state
         self.verbose = verbose
         self._settings = settings
@@ -228,7 +230,7 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
         """
         folder = RunFolder(Path(path))
         record = folder.read_record()
-        settings = {**record.config, "random_state": record.seed, "dtype": record.dtype, "device": device}
+        settings = {**record.config, "random_state": record.seed, "precision": record.precision, "device": device}
         settings["n_neighbors"] = record.reading.get("n_neighbors", 10)
         model = cls._of_method(record.method, {key: _tuple(value) for key, value in settings.items()})
         method = folder.read_model(str(choose_device(device)))
@@ -258,7 +260,7 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = []  # the embedding has the dtype that was asked for
+        tags.transformer_tags.preserves_dtype = []  # the precision that was asked for decides
         return tags
 
     @property
@@ -281,7 +283,7 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
             start=self._start,
             seed=seed,
             device=self.device,
-            dtype=self.dtype,
+            precision=self.precision,
         )
 
     def _check_schema(self, graph: Graph) -> None:
@@ -301,7 +303,7 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
 
     def _graph(self, X: Any, adjacency: Any, reset: bool) -> Graph:
         """Make a graph of what was given; matrices go through scikit-learn's own check first."""
-        dtype = np.float64 if self.dtype == "float64" else np.float32
+        dtype = np.float64 if self.precision == "float64" else np.float32
         if isinstance(X, Graph) or is_graph(X):
             if adjacency is not None:
                 raise InputError("adjacency goes with a matrix of features; X is a graph already.")
@@ -348,7 +350,7 @@ class SSGE(GraphEmbedder):
     alignment_weight, activation, output_bias, offset, normalization, eigenvalue_floor, floor_mode, objective, \
     shrinkage, direct_width, temperature
         See `ssge.methods.ssge.SSGEConfig`.
-    warm_start, n_neighbors, device, dtype, random_state, verbose
+    warm_start, n_neighbors, device, precision, random_state, verbose
         See `GraphEmbedder`.
 
     Notes
@@ -394,7 +396,7 @@ class SSGE(GraphEmbedder):
         warm_start: bool = False,
         n_neighbors: int = 10,
         device: str = "cpu",
-        dtype: Literal["float32", "float64"] = "float32",
+        precision: Precision = "float32",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
     ) -> None:
@@ -421,7 +423,7 @@ class SSGE(GraphEmbedder):
         self.warm_start = warm_start
         self.n_neighbors = n_neighbors
         self.device = device
-        self.dtype = dtype
+        self.precision = precision
         self.random_state = random_state
         self.verbose = verbose
 

@@ -12,8 +12,10 @@ from torch import Tensor
 from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.ops.adjacency import Adjacency, Normalization
+from ssge.ops.collective import own_rows
 from ssge.ops.features import Features
 from ssge.ops.random import Key
+from ssge.ops.sharded import ShardedAdjacency
 
 
 class View(NamedTuple):
@@ -66,14 +68,25 @@ class View(NamedTuple):
     def node_batches(self, size: int | None, hops: int, key: Key) -> Iterator[View]:
         """Yield parts of the view in which each node is a seed once, in random order; None: the whole view.
 
-        A part is the k-hop subgraph of its seeds, so that their representations are those in the whole view.
+        A part is the k-hop subgraph of its seeds, so that their representations are those in the whole view. Where
+        several processes share a run, each takes some of the seeds.
         """
         if size is None or size >= self.num_nodes:
             yield self
             return
         order = key.fold_in("order").permutation(self.num_nodes, self.features.device)
         for seeds in order.tensor_split(math.ceil(self.num_nodes / size)):
-            yield self.k_hop_subgraph(seeds.sort().values, hops)
+            yield self.k_hop_subgraph(seeds.sort().values[own_rows(seeds.numel())], hops)
+
+    def shard(self) -> View:
+        """Return the rows of the view that belong to this process, of which all processes together make products.
+
+        Rows of a representation depend on all nodes, as in the whole view: `ssge.ops.sharded.ShardedAdjacency`.
+        """
+        rows = own_rows(self.num_nodes)
+        nodes = torch.arange(rows.start, rows.stop, device=self.features.device)
+        adjacency = ShardedAdjacency(self.adjacency.pattern, self.adjacency.normalization, self.adjacency.drops)
+        return View(self.features.select(nodes), adjacency)
 
     def at_seeds(self, rows: Tensor) -> Tensor:
         """Return the rows of the seeds, out of one row per node."""

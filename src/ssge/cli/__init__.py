@@ -4,9 +4,11 @@ Results go to standard output (``--json`` for machines), everything else to stan
 """
 
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import FunctionType, NoneType
 from typing import Any
@@ -60,16 +62,40 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if any("\0" in word for word in words):
             raise InputError("A word of the command holds a NUL, which no name of a file may.")
         config = settings_class(_asked_method(words)) if words and words[0] in TRAINING else NoneType
-        application(config)(words, exit_on_error=False, print_error=False)
+        with _processes(words):
+            application(config)(words, exit_on_error=False, print_error=False)
     except Exception as error:
         if debug:
             raise
         message, code = explained(error)
-        print(f"ssge: {message}", file=sys.stderr)
+        if _speaks():
+            print(f"ssge: {message}", file=sys.stderr)
         sys.exit(code)
     except KeyboardInterrupt:
         print("ssge: interrupted.", file=sys.stderr)
         sys.exit(130)
+
+
+def _processes(words: list[str]) -> AbstractContextManager[None]:
+    """Join the other processes of a command that ``torchrun`` started; only the first of them tells about progress."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return nullcontext()
+    if words[:1] != ["fit"]:
+        raise InputError(f"Several processes can share ssge fit alone; received ssge {' '.join(words[:1])}.")
+    if os.environ.get("RANK", "0") != "0":
+        logging.getLogger().setLevel(logging.CRITICAL)
+    from ssge.training.distributed import joined
+
+    return joined()
+
+
+def _speaks() -> bool:
+    """Say whether it is this process that tells the user what went wrong."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return True
+    from ssge.training.distributed import first_to_speak
+
+    return first_to_speak()
 
 
 def _asked_method(words: list[str]) -> str:

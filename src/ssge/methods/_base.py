@@ -25,10 +25,16 @@ Rate: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 """A probability in a configuration."""
 
 
-class MethodConfig(BaseModel):
-    """Settings of every trained method."""
+class BaseConfig(BaseModel):
+    """Settings of every method; without more of them nothing is trained."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    epochs: int = Field(0, ge=0, le=0, description="Always 0: nothing is trained.")
+
+
+class MethodConfig(BaseConfig):
+    """Settings of every trained method."""
 
     epochs: int = Field(
         100, ge=0, description="Passes over the graph, a setting like any other: not 'until convergence'."
@@ -74,10 +80,14 @@ class Method(nn.Module, ABC):
         Publication.
     supervised
         Whether it learns from the labels of training nodes. It is then scored by its own class scores.
+    trained
+        Whether there is anything to train. What is not has no parameters, and 0 epochs.
     inductive
         Whether a trained model can embed other graphs than the one it was trained on.
     normalization
         Degrees that normalize the adjacency of a view: `ssge.ops.adjacency.Adjacency`.
+    bf16
+        Whether the products of a training step are in bfloat16; `products` is the context to take it in.
     scale, offset
         An embedding is ``scale * output + offset``. Training sets the scale so that the root mean square is 1.
     """
@@ -88,15 +98,17 @@ class Method(nn.Module, ABC):
     inputs: ClassVar[str]
     reference: ClassVar[str]
     supervised: ClassVar[bool] = False
+    trained: ClassVar[bool] = True
     inductive: ClassVar[bool] = True
     normalization: Normalization = "out-in"
     offset: float = 0.0
-    Config: ClassVar[type[MethodConfig]]
+    bf16: bool = False
+    Config: ClassVar[type[BaseConfig]]
 
     encoder: nn.Module
     scale: Tensor
 
-    def __init__(self, config: MethodConfig, info: GraphInfo) -> None:
+    def __init__(self, config: BaseConfig, info: GraphInfo) -> None:
         super().__init__()
         self.config = config
         self.info = info
@@ -104,13 +116,22 @@ class Method(nn.Module, ABC):
 
     @property
     def device(self) -> torch.device:
-        """Device of the parameters."""
-        return next(self.parameters()).device
+        """Device of parameters and buffers."""
+        return self.scale.device
 
     @property
     def dtype(self) -> torch.dtype:
-        """Precision of the parameters."""
-        return next(self.parameters()).dtype
+        """Precision of parameters and buffers."""
+        return self.scale.dtype
+
+    def products(self) -> torch.autocast:
+        """Return the context of `forward` in training, which decides the precision of products."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16)
+
+    @property
+    def divisible(self) -> bool:
+        """Whether several processes can share the nodes of a step: what the loss needs of all of them are sums."""
+        return False
 
     @classmethod
     def default_config(cls, info: GraphInfo) -> dict[str, Any]:
@@ -139,6 +160,7 @@ class Method(nn.Module, ABC):
 
     def optimizer(self) -> torch.optim.Optimizer:
         """Return the optimizer of the trained parameters."""
+        assert isinstance(self.config, MethodConfig)
         trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
         return torch.optim.Adam(trained, lr=self.config.lr, weight_decay=self.config.weight_decay, fused=True)
 

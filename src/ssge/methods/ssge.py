@@ -103,6 +103,11 @@ class SSGE(Method):
         self.encoder = ENCODERS[config.encoder](widths, config.activation, generator, config.output_bias)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
 
+    @property
+    def divisible(self) -> bool:
+        """The loss is made of moments; the other objectives compare nodes one by one."""
+        return self.config.objective == "gaussian"
+
     @classmethod
     def default_config(cls, info: GraphInfo) -> dict[str, Any]:
         """Choose widths, the weight of uniformity and epochs for the size of a graph; docs/defaults.md has the figures.

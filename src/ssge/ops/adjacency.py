@@ -169,7 +169,7 @@ class Adjacency:
                 f"rate must be one number, or one for each of {self.pattern.whole.incoming.indices.numel()} entries "
                 f"of the whole graph; received shape {tuple(rate.shape)}."
             )
-        return Adjacency(self.pattern, self.normalization, (*self.drops, (key, rate)))
+        return type(self)(self.pattern, self.normalization, (*self.drops, (key, rate)))
 
     @cached_property
     def kept(self) -> Tensor | None:

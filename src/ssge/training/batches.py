@@ -6,8 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from ssge.methods import Method
+from ssge.ops.collective import world
 from ssge.ops.random import Key
 from ssge.views import View
+
+
+def share(method: Method, prepared: Any) -> Any:
+    """Return what this process trains on: all of a prepared graph, or its rows of one that several train on at once.
+
+    Batches of nodes are divided one by one, as they are made.
+    """
+    whole = getattr(method.config, "batch_nodes", None) is None
+    return prepared.shard() if world() > 1 and whole and isinstance(prepared, View) else prepared
 
 
 def batches(method: Method, prepared: Any, key: Key) -> Iterator[tuple[Any, Key]]:

@@ -57,7 +57,7 @@ def details(record: RunRecord) -> list[tuple[str, list[tuple[str, str]]]]:
         reading.append(("started from", record.warm_start))
     ran = [
         ("date", record.date),
-        ("device, precision, threads", f"{record.device}, {record.dtype}, {record.threads}"),
+        ("device, precision, threads", f"{record.device}, {record.precision}, {record.threads}"),
         ("parameters", f"{record.parameters:,}"),
         ("peak memory", f"{record.peak_memory_mb:,.0f} MiB"),
         ("commit", record.commit),
