@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,10 +27,12 @@ FLAGS = (
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    sync = pytest.importorskip("playwright.sync_api", reason="pages are not tested: Playwright is not installed")
     path = shutil.which("chromium")
-    if path is None:
-        pytest.skip("pages are not tested: chromium is not installed (apt-get install chromium)")
+    if path is None or importlib.util.find_spec("playwright") is None:
+        leave = pytest.fail if os.environ.get("SSGE_TEST_PAGES") else pytest.skip
+        leave("pages are not tested: chromium or Playwright is not installed")
+    from playwright import sync_api as sync
+
     with sync.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, headless=True, args=list(FLAGS))
         yield browser

@@ -48,6 +48,8 @@ def write_report(
     """
     _check(path)
     record, vectors = subject.record, subject.embedding.vectors
+    if len(vectors) < 2:
+        raise InputError(f"A report needs at least 2 nodes; received {len(vectors)}.")
     figures = record.diagnostics if record and record.diagnostics else geometry(vectors)
     supervised = record is not None and record.splits is not None
     correlation = charts.correlation_chart(vectors)
