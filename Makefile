@@ -19,8 +19,13 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 demo: $(VENV)/.ready ## Set up, then embed the import graph of the installed packages: table, neighbors, pictures
 	$(BIN)/ssge demo --out demo
 
-test: lint ## Set up, then run linters, type checker and all tests, some of them on the wheel without extras
+test: lint browser ## Set up, then run linters, type checker and all tests, some of them on the wheel without extras
 	OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+browser: ## Install Debian's Chromium, which tests of pages need, where root and apt allow it
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 || \
+		echo "chromium is not here and cannot be installed: tests of pages are skipped"
 
 lint: $(VENV)/.ready ## Linters and type checker alone
 	$(BIN)/ruff check src tests benchmarks examples

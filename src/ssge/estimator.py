@@ -28,11 +28,12 @@ from ssge.runs.plan import Plan, Start, plan
 from ssge.schema import FeatureSchema
 from ssge.training.device import choose_device
 from ssge.training.precision import Precision
+from ssge.uses import Uses, frame
 
 log = logging.getLogger(__name__)
 
 
-class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Any method of the package as an estimator.
 
     The same settings and seed give the same bytes as ``ssge fit``.
@@ -193,11 +194,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         A pandas data frame if pandas is installed, else a pyarrow table.
         """
         check_is_fitted(self)
-        table = as_table(self.node_ids_, self.embedding_)
-        try:
-            return table.to_pandas()
-        except ImportError:
-            return table
+        return frame(as_table(self.node_ids_, self.embedding_))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the embedding columns: e000, e001, ..."""
