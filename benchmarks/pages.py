@@ -84,6 +84,7 @@ GROUPS = (
     Group("reading", "reading.json", ("io.reading",)),
     Group("ranks", "ranks.json", (*TRAINING, "ops.collective", "ops.sharded")),
     Group("sampled", "sampled.json", (*TRAINING, "ops.neighbor_sampling")),
+    Group("sampled_memory", "sampled_memory.json", (*TRAINING, "ops.neighbor_sampling")),
     Group("sampling", "sampling.json", ("ops.neighbor_sampling",)),
     Group("scoring", "scoring.json", ("evaluation", "experiments.protocols")),
 )  # fmt: skip
