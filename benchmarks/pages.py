@@ -71,14 +71,19 @@ GROUPS = (
     Group("eigenvalue_floor", "eigenvalue_floor.json", TRAINING),
     Group("unseen_nodes", "unseen_nodes.json", TRAINING, (Page("docs/own-graph.md", "new nodes", "block"),)),
     Group("outliers", "outliers.json", (*TRAINING, "tasks.outliers")),
-    Group("speed", "speed.json", TRAINING, (Page("docs/speed.md", "speed", "block"),)),
+    Group("speed", "speed.json", TRAINING, (
+        Page("docs/speed.md", "speed", "block"),
+        Page("README.md", "speed", "sentence"),
+    )),
     Group("precision", "precision.json", TRAINING, (Page("docs/speed.md", "precision", "block"),)),
     Group("training_time", "training_time.json", TRAINING, (Page("docs/speed.md", "training time", "block"),)),
     Group("scaling", "scaling.json", TRAINING, (Page("docs/scaling.png", None, "block"),)),
     Group("family", "family.json", (*TRAINING, "methods.cca_ssg", "methods.g_bt")),
     Group("walks", "walks.json", ("ops.walks",)),
     Group("reading", "reading.json", ("io.reading",)),
-    Group("scoring", "scoring.json", ("evaluation", "experiments.protocols")),
+    Group("scoring", "scoring.json", ("evaluation", "experiments.protocols"), (
+        Page("docs/speed.md", "scoring", "block"),
+    )),
 )  # fmt: skip
 
 
