@@ -93,6 +93,7 @@ class RunRecord(BaseModel):
     device: str = "cpu"
     precision: str = Field("float32", validation_alias=AliasChoices("precision", "dtype"))  # dtype: up to 0.1
     threads: int = 1
+    processes: int = 1
     machine: dict[str, str] = {}
     date: str = ""
     commit: str = ""

@@ -120,6 +120,7 @@ def fit(
     from ssge.runs.plan import Start, choose_method, plan
     from ssge.runs.recipes import load_recipe
     from ssge.training.allocator import kept_memory
+    from ssge.training.distributed import is_main
 
     if warm_start and out.resolve() == warm_start.resolve():
         raise InputError(f"--out must be another folder than --warm-start; received {out} for both.")
@@ -141,6 +142,8 @@ def fit(
             data, planned, RunFolder(out), checkpoint_every=checkpoint_every, resume=resume, force=force, quiet=quiet,
             **_origin(graph, options),
         )  # fmt: skip
+    if not is_main():
+        return
     if warm_start:
         tell_drift(RunFolder(warm_start).read_embedding(), done.embedding)
     if json:
@@ -148,7 +151,7 @@ def fit(
         return
     n, d = done.embedding.vectors.shape
     final = ", ".join(f"{k} {v:.4g}" for k, v in done.record.final.items() if k not in ("epoch", "seconds"))
-    print(f"{n:,} nodes x {d} columns in {done.record.seconds:.1f} s ({final})")
+    print(f"{n:,} nodes x {d} columns" + (f" in {done.record.seconds:.1f} s ({final})" if final else ""))
     print(f"embedding: {RunFolder(out).embedding}")
 
 

@@ -60,6 +60,11 @@ class Features:
         """Where X is stored."""
         return self.matrix.rows.values.device if isinstance(self.matrix, SparseMatrix) else self.matrix.device
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """Precision of X."""
+        return self.matrix.rows.values.dtype if isinstance(self.matrix, SparseMatrix) else self.matrix.dtype
+
     def mask(self, kept: Tensor) -> Features:
         """Return the same features with fewer columns kept; nothing is copied."""
         return Features(self.matrix, kept if self.kept is None else self.kept & kept, self._casts)
@@ -150,8 +155,18 @@ class Features:
             return adjacency @ (kept @ weight_kept)
         return (adjacency @ kept) @ weight_kept
 
-    def block(self, start: int, stop: int, weight: Tensor) -> Tensor:
-        """Return rows ``start`` to ``stop`` of ``X @ weight``, without gradient and without a mask."""
+    def block(self, start: int, stop: int, weight: Tensor | None = None) -> Tensor:
+        """Return rows ``start`` to ``stop`` of ``X @ weight``, or of X, without gradient and without a mask."""
         if isinstance(self.matrix, SparseMatrix):
-            return spmm(self.matrix.block(start, stop), weight)
-        return self.matrix[start:stop] @ weight
+            part = self.matrix.block(start, stop)
+            return part.to_dense() if weight is None else spmm(part, weight)
+        return self.matrix[start:stop] if weight is None else self.matrix[start:stop] @ weight
+
+    def gram(self, weight: Tensor, chunk: int = 1 << 14) -> Tensor:
+        """Return X' X @ weight, p x d, by chunks of rows, without gradient and without a mask."""
+        if isinstance(self.matrix, SparseMatrix):
+            return spmm(self.matrix.backward, spmm(self.matrix.forward, weight))
+        total = torch.zeros_like(weight)
+        for rows in self.matrix.split(chunk):  # type: ignore[no-untyped-call]
+            total.addmm_(rows.T, rows @ weight)
+        return total

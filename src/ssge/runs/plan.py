@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from ssge.errors import InputError, UnknownNameError
 from ssge.graph import Graph, GraphInfo
-from ssge.methods import METHODS, Method, MethodConfig
+from ssge.methods import METHODS, BaseConfig, Method
 from ssge.runs.recipes import Recipe, load_recipe, read_toml
 from ssge.training.checkpoint import build
 from ssge.training.device import choose_device
@@ -56,7 +56,7 @@ class Plan:
     """
 
     method: type[Method]
-    config: MethodConfig
+    config: BaseConfig
     seed: int = 0
     device: torch.device = _CPU
     precision: str = "float32"
@@ -139,7 +139,7 @@ def choose_method(method: str | None, recipe: Recipe | None, start: Start | None
     return fixed
 
 
-def resolve_config(method: str, *layers: Mapping[str, Any]) -> MethodConfig:
+def resolve_config(method: str, *layers: Mapping[str, Any]) -> BaseConfig:
     """Lay settings over a method's fixed defaults, later layers over earlier ones; unknown keys are named."""
     cls = METHODS[method].Config
     merged: dict[str, Any] = {}

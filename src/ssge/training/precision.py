@@ -24,7 +24,7 @@ def choose_precision(precision: str, device: torch.device) -> str:
 def _has_bf16(device: torch.device) -> bool:
     """Tell whether a device has instructions for bfloat16; elsewhere products would take longer than in float32."""
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type != "cpu":
         return False
     found = torch.cpu.get_capabilities()
