@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 import torch
 
@@ -20,7 +21,7 @@ def fast_float32() -> Iterator[None]:
     if not onednn_is_quicker():
         yield
         return
-    settings = torch.backends.mkldnn.matmul
+    settings: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     before = settings.fp32_precision
     settings.fp32_precision = "bf16"
     try:
@@ -35,4 +36,5 @@ def onednn_is_quicker() -> bool:
     found = torch.cpu.get_capabilities()
     amd = "AMD" in str(found.get("cpu_name", ""))
     amx = any(found.get(name) for name in ("amx_tile", "amx_bf16", "amx_fp16"))
-    return bool(torch.backends.mkldnn.is_available() and amd and found.get("avx512_f") and not amx)
+    has_onednn: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    return bool(has_onednn and amd and found.get("avx512_f") and not amx)
