@@ -22,6 +22,7 @@ from ssge.io.columns import Raw
 from ssge.io.edges import ENDS, Edges, aggregate, read_edges
 from ssge.io.features import make_features
 from ssge.io.formats import Tables, from_networkx, read_gml, read_graphml, read_torch
+from ssge.io.graph_folder import StoredGraph, is_graph_folder
 from ssge.io.ids import encode, refuse_repeats
 from ssge.io.kinds import kind_of
 from ssge.io.matrices import read_matrix_market, read_npz, refuse_size
@@ -71,8 +72,8 @@ def read_graph(
     edges
         A table with one edge per row: CSV, TSV or other delimited text (also gzip or zstd), a Parquet file or a folder
         of them, a pandas, polars or pyarrow table. Or a whole graph: scipy or gnn-benchmark ``.npz``, Matrix Market,
-        GraphML, GML, a PyG ``Data`` in a ``.pt`` file, a folder with the raw files of an OGB dataset; a NetworkX, PyG
-        or DGL graph, a scipy sparse adjacency, a `Graph`. Pickles are never opened.
+        GraphML, GML, a PyG ``Data`` in a ``.pt`` file, a folder with the raw files of an OGB dataset, a graph folder of
+        ``ssge convert``; a NetworkX, PyG or DGL graph, a scipy sparse adjacency, a `Graph`. Pickles are never opened.
     nodes
         A table with one node per row, as above. The nodes of a matrix have no ids: rows are in the order of its nodes.
     edge_columns
@@ -115,12 +116,36 @@ def read_graph(
     >>> read_graph(edges, features="degree").schema.names
     ('degree',)
     """
+    if isinstance(edges, str | Path) and is_graph_folder(Path(edges)):
+        given = {"nodes": nodes, "source": source, "target": target, "weight": weight, "id": id, "columns": columns,
+                 "ignore": ignore, "label": label, "features": features, "edge_columns": edge_columns,
+                 "direction": direction, "delimiter": delimiter, "header": header, "missing": missing, "scale": scale,
+                 "unknown": unknown}  # fmt: skip
+        return _of_folder(Path(edges), [option for option, value in given.items() if value is not None], like, name)
     pairs: Any = list(edge_columns.items()) if isinstance(edge_columns, Mapping) else edge_columns
     named = (nodes, source, target, weight, id, columns, ignore, label)
     options = ReadOptions(*named, features, pairs, direction, delimiter, header, missing, scale, unknown, limit)
     where = printable(str(edges)) if isinstance(edges, str | Path) else "edges"
     found = printable(Path(edges).name.split(".")[0]) if isinstance(edges, str | Path) else ""
     return _read(edges, options, options.schema(like), where, name or found or "graph")
+
+
+def open_stored(path: Path, given: Sequence[str] = (), like: Any = None) -> StoredGraph:
+    """Open a graph folder; options of reading are refused, and features that are not those of ``like``."""
+    if given:
+        raise InputError(f"{', '.join(given)}: only for tables; {path} is a graph folder, read when it was converted.")
+    stored = StoredGraph.open(path)
+    if like is not None:
+        expected, found = ReadOptions().schema(like).names, () if stored.schema is None else stored.schema.names
+        if expected != found:
+            raise InputError(f"{path} has the features {shown(list(found))}; like expects {shown(list(expected))}.")
+    return stored
+
+
+def _of_folder(path: Path, given: Sequence[str], like: Any, name: str | None) -> Graph:
+    graph = open_stored(path, given, like).load()
+    log.info("%s: %s.", printable(str(path)), graph)
+    return graph if name is None else replace(graph, name=name)
 
 
 def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, name: str) -> Graph:
