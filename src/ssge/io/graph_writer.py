@@ -92,6 +92,29 @@ class GraphWriter:
         if not weighted or _all_ones(self.path / f"{side}.weights.npy"):
             (self.path / f"{side}.weights.npy").unlink()
 
+    def entries(self, side: str, size: int = 1 << 20) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield row, column and weight of entries that were written, some at a time."""
+        indptr = np.load(self.path / f"{side}.indptr.npy")
+        values = self.path / f"{side}.weights.npy"
+        for start in range(0, int(indptr[-1]), size):
+            stop = min(start + size, int(indptr[-1]))
+            row = np.searchsorted(indptr, np.arange(start, stop), side="right") - 1
+            weights = _read(values, start, stop) if values.exists() else np.ones(stop - start, np.float32)
+            yield row, _read(self.path / f"{side}.indices.npy", start, stop), weights
+
+    def sample_edges(self, rows: int, most: int = 1 << 16) -> Any:
+        """Return the edges between the first rows, up to about ``most``, evenly spread, as 2 x k positions."""
+        indptr = np.load(self.path / "incoming.indptr.npy", mmap_mode="r")
+        end, found = int(indptr[min(rows, self.num_nodes)]), []
+        step = max(1, end // most)
+        for start in range(0, end, 1 << 20):
+            stop = min(start + (1 << 20), end)
+            chosen = np.arange(start + -start % step, stop, step)
+            source = _read(self.path / "incoming.indices.npy", start, stop)[chosen - start]
+            found.append(np.stack([source, np.searchsorted(indptr, chosen, side="right") - 1]))
+        edges = np.concatenate(found, axis=1) if found else np.empty((2, 0), dtype=np.int64)
+        return edges[:, edges[0] < rows]
+
     def merge_sides(self) -> None:
         """Remove the out-neighbors if they are the in-neighbors."""
         files = [self.path / f"outgoing.{part}.npy" for part in ("indptr", "indices", "weights")]
@@ -113,7 +136,8 @@ class GraphWriter:
         with self.array("ids.offsets.npy", np.int64) as offsets, self.array("ids.text.npy", np.uint8) as content:
             offsets.append([0])
             for part in parts:
-                column = pa.concat_arrays([pa.array(part, pa.large_string())])
+                given = part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([pa.array(part, pa.string())])
+                column = pa.concat_arrays(given.cast(pa.large_string()).chunks or [pa.array([], pa.large_string())])
                 starts = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column) + 1]
                 if column.buffers()[2] is not None:
                     content.append(np.frombuffer(column.buffers()[2], np.uint8)[starts[0] : starts[-1]])
@@ -219,6 +243,16 @@ def write_graph(graph: Graph, path: Path, force: bool = False) -> StoredGraph:
                 file.append(graph.labels)
         writer.finish(graph.name, graph.class_names, graph.schema)
     return StoredGraph.open(path)
+
+
+def _read(path: Path, start: int, stop: int) -> Any:
+    """Return some entries of an array, not mapped: mapped pages would count as memory of the process."""
+    with path.open("rb") as file:
+        major = np.lib.format.read_magic(file)
+        assert major == (1, 0)
+        _, _, dtype = np.lib.format.read_array_header_1_0(file)
+        file.seek(start * dtype.itemsize, os.SEEK_CUR)
+        return np.fromfile(file, dtype, stop - start)
 
 
 def _all_ones(path: Path) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from ssge.errors import InputError, cut, printable, shown
 from ssge.foreign import Parts, array_of, from_adjacency, is_graph, take_apart
@@ -159,7 +160,8 @@ def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, n
     else:
         parts, raws, schema = _of_tables(found, rows, options, schema, direction, where)
     if rows is not None and not schema.fitted:
-        raws, schema = _without_labels(raws, rows, parts, options, schema, where)
+        ends = array_of(parts.edges, "edges")
+        raws, schema = without_labels(raws, rows, ends, options, schema, where)
     if not parts.num_nodes:
         raise InputError(f"{where} has no nodes.")
     labels = parts.labels if rows is not None and rows.given else None
@@ -353,15 +355,15 @@ def _of_parts(parts: Parts, rows: Nodes | None, schema: FeatureSchema, where: st
     return parts, [Raw("x", "matrix", matrix, place=lambda row: f"{where}, row {row + 1}")]
 
 
-def _without_labels(
-    raws: list[Raw], rows: Nodes, parts: Parts, options: ReadOptions, schema: FeatureSchema, where: str
+def without_labels(
+    raws: list[Raw], rows: Nodes, edges: NDArray[Any], options: ReadOptions, schema: FeatureSchema, where: str
 ) -> tuple[list[Raw], FeatureSchema]:
     """Leave out columns that look like labels, unless they are named; warn of those that say the given label.
 
     The labels themselves decide nothing: with them or without them, features are the same.
     """
     mine = raws[: len(rows.raws)]
-    roles = by_neighbors(mine, array_of(parts.edges, "edges"))
+    roles = by_neighbors(mine, edges)
     left_out = list(rows.left_out)
     if options.columns is None:
         left_out += [LeftOut(name=name, why=why) for name, why in roles.items()]
