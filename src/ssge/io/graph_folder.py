@@ -18,7 +18,7 @@ features.json            how the features were made of tables; left out where th
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,6 +69,10 @@ class StoredGraph:
         Number of nodes without in-edges.
     class_names
         Names of the classes, where known.
+    memory, scratch
+        Bytes that the process may have when it streams the graph, and a folder for unnamed files.
+    labeled
+        Whether labels may be seen.
     """
 
     path: Path
@@ -80,6 +84,32 @@ class StoredGraph:
     max_degree: int
     isolated: int
     class_names: tuple[str, ...] = ()
+    memory: int = 0
+    scratch: Path = Path()
+    labeled: bool = True
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes, n."""
+        return self.info.num_nodes
+
+    @property
+    def num_edges(self) -> int:
+        """Number of directed edges, m."""
+        return self.info.num_edges
+
+    @property
+    def num_features(self) -> int:
+        """Number of feature columns, p."""
+        return self.info.num_features
+
+    def streamed(self, memory: int, scratch: Path) -> StoredGraph:
+        """Return the graph for training in a process of ``memory`` bytes, with unnamed files in ``scratch``."""
+        return replace(self, memory=memory, scratch=scratch)
+
+    def without_labels(self) -> StoredGraph:
+        """Return the same graph with nothing in it that names a class."""
+        return replace(self, labeled=False, class_names=())
 
     @classmethod
     def open(cls, path: Path) -> StoredGraph:
@@ -143,7 +173,7 @@ class StoredGraph:
     @cached_property
     def labels(self) -> NDArray[np.int64] | None:
         """One class per node, or None."""
-        there = (self.path / "labels.npy").exists()
+        there = self.labeled and (self.path / "labels.npy").exists()
         return self._array("labels.npy", (self.info.num_nodes,), "i") if there else None
 
     @property

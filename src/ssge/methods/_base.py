@@ -74,6 +74,8 @@ class Method(nn.Module, ABC):
         Publication.
     supervised
         Whether it learns from the labels of training nodes. It is then scored by its own class scores.
+    streamable
+        Whether its objective is a function of moments alone, so that graphs larger than memory can be streamed.
     inductive
         Whether a trained model can embed other graphs than the one it was trained on.
     normalization
@@ -89,6 +91,7 @@ class Method(nn.Module, ABC):
     reference: ClassVar[str]
     supervised: ClassVar[bool] = False
     inductive: ClassVar[bool] = True
+    streamable: bool = False
     normalization: Normalization = "out-in"
     offset: float = 0.0
     Config: ClassVar[type[MethodConfig]]

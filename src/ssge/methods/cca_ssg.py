@@ -51,6 +51,7 @@ class CCASSG(Method):
     reference: ClassVar[str] = (
         "Zhang et al., From Canonical Correlation Analysis to Self-supervised Graph Neural Networks, NeurIPS 2021"
     )
+    streamable = True
     Config: ClassVar[type[MethodConfig]] = CCASSGConfig
 
     config: CCASSGConfig

@@ -99,6 +99,7 @@ class SSGE(Method):
     def __init__(self, config: SSGEConfig, info: GraphInfo, generator: torch.Generator) -> None:
         super().__init__(config, info)
         self.normalization, self.offset = config.normalization, config.offset
+        self.streamable = config.objective == "gaussian"
         widths = (info.num_features, *config.widths)
         self.encoder = ENCODERS[config.encoder](widths, config.activation, generator, config.output_bias)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from ssge.ops.row_stream import RowStream, streamed_moments
+
 _ROWS = 2048
 _BLOCK = 128
 
@@ -34,7 +36,7 @@ class Moments(NamedTuple):
     cross: Tensor | None
 
 
-def moments(z1: Tensor, z2: Tensor | None = None, weight: Tensor | None = None) -> Moments:
+def moments(z1: Tensor | RowStream, z2: Tensor | RowStream | None = None, weight: Tensor | None = None) -> Moments:
     """Compute the moments of one view or two; differentiable in ``scatter`` and ``cross``.
 
     Cost: one product of n d^2 a view forward, of which symmetry saves a third, another backward; Z is centered piece by
@@ -43,7 +45,7 @@ def moments(z1: Tensor, z2: Tensor | None = None, weight: Tensor | None = None) 
     Parameters
     ----------
     z1, z2
-        The views, n x d.
+        The views, n x d; streams take the place of matrices for graphs larger than memory.
     weight
         W (d x e): take the moments of the two views Z W, without ever forming them. For S = Zc1 + Zc2 the scatter of
         Zc1, of Zc2 and of S say all: forward and backward take three products of n d^2 each, of which symmetry saves a
@@ -53,7 +55,10 @@ def moments(z1: Tensor, z2: Tensor | None = None, weight: Tensor | None = None) 
     if z2 is None:
         mean, scatter = _One.apply(z1)  # type: ignore[no-untyped-call]
         return Moments(n, (mean,), (scatter,), None)
-    mean1, mean2, scatter1, scatter2, both = _Two.apply(z1, z2, weight is not None)  # type: ignore[no-untyped-call]
+    if isinstance(z1, RowStream) and isinstance(z2, RowStream):
+        mean1, mean2, scatter1, scatter2, both = streamed_moments(z1, z2, weight is not None)
+    else:
+        mean1, mean2, scatter1, scatter2, both = _Two.apply(z1, z2, weight is not None)  # type: ignore[no-untyped-call]
     if weight is None:
         return Moments(n, (mean1, mean2), (scatter1, scatter2), both)
     cross = (((both - scatter1 - scatter2) / 2 @ weight) * weight).sum(0)

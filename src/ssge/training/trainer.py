@@ -17,6 +17,7 @@ from ssge.ops.random import Key
 from ssge.training.batches import batches
 from ssge.training.best import Best
 from ssge.training.checkpoint import Checkpoint
+from ssge.training.streaming import is_streamed, streamed_embedding
 
 Epoch: TypeAlias = dict[str, float]
 """One line of history: epoch, total, the named terms, figures of `Best` if any, and seconds since training began."""
@@ -113,7 +114,8 @@ def train(
         return Trained(history, None, seconds, kept)
     if best is not None:
         best.restore(method)
-    return Trained(history, method.calibrate(prepared), seconds, kept)
+    embedding = streamed_embedding(method, prepared, True) if is_streamed(prepared) else method.calibrate(prepared)
+    return Trained(history, embedding, seconds, kept)
 
 
 def step(method: Method, batch: Any, optimizer: torch.optim.Optimizer, key: Key) -> Losses:
