@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -19,6 +20,8 @@ from ssge.io.sources import LIMIT, refuse_unpacking
 from ssge.io.tables import declared_size, parquet_errors
 
 _LONGEST_HEADER = 1 << 24
+_ROWS = 1 << 16
+"""Rows that are written at a time."""
 
 
 class Embedding(NamedTuple):
@@ -120,14 +123,30 @@ def read_embedding(path: Path) -> Embedding:
 
 def _write_parquet(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None:
     with atomic(path) as temporary:
-        _parquet(temporary, _table(ids, vectors))
+        _parquet(temporary, (_table(ids[rows], part) for rows, part in _parts(vectors)))
 
 
-def _parquet(path: Path, table: Any) -> None:
+def _parts(vectors: NDArray[np.floating[Any]]) -> Iterator[tuple[slice, NDArray[np.floating[Any]]]]:
+    """Yield some rows at a time; pages of a memory map are given back after each."""
+    for start in range(0, max(len(vectors), 1), _ROWS):
+        rows = slice(start, start + _ROWS)
+        yield rows, vectors[rows]
+        if isinstance(vectors, np.memmap):
+            vectors._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+
+
+def _parquet(path: Path, tables: Iterable[Any]) -> None:
     import pyarrow.parquet as pq
 
-    # Floats of full precision hardly compress: a dictionary or a codec would only cost time.
-    pq.write_table(table, path, compression="none", use_dictionary=False, write_statistics=["id"])
+    writer = None
+    for table in tables:
+        # Floats of full precision hardly compress: a dictionary or a codec would only cost time.
+        writer = writer or pq.ParquetWriter(
+            path, table.schema, compression="none", use_dictionary=False, write_statistics=["id"]
+        )
+        writer.write_table(table)
+    assert writer is not None
+    writer.close()
 
 
 def _read_parquet(path: Path) -> Embedding:
@@ -167,8 +186,11 @@ def _write_npy(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None
 
     with atomic(path) as matrix, atomic(_ids_beside(path)) as beside:
         with matrix.open("wb") as file:
-            np.save(file, np.ascontiguousarray(vectors), allow_pickle=False)
-        _parquet(beside, pa.table([ids], names=["id"]))
+            header = {"descr": vectors.dtype.str, "fortran_order": False, "shape": vectors.shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            for _, part in _parts(vectors):
+                file.write(np.ascontiguousarray(part).data)
+        _parquet(beside, [pa.table([ids], names=["id"])])
         path.unlink(missing_ok=True)  # never leave old vectors beside new ids
 
 

@@ -83,11 +83,11 @@ class Scratch:
         """Write some rows of one panel."""
         _write(self._file.fileno(), rows.contiguous().numpy(), self._offset(k, start))
 
-    def mapped(self) -> Tensor:
+    def mapped(self) -> np.memmap[Any, Any]:
         """Return a matrix of one panel as a memory map, which keeps the file."""
         assert len(self.edges) == 2
         kind = np.float64 if self.dtype == torch.float64 else np.float32
-        return torch.from_numpy(np.memmap(self._file, kind, "r+", shape=self.shape))
+        return np.memmap(self._file, kind, "r+", shape=self.shape)
 
     def _read(self, k: int, start: int, stop: int) -> Tensor:
         rows = torch.empty(stop - start, self.edges[k + 1] - self.edges[k], dtype=self.dtype)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+import numpy as np
 import psutil
 import torch
-from torch import Tensor
 
-from ssge.errors import InputError
+from ssge.errors import InputError, TrainingError
 from ssge.io.graph_folder import StoredGraph
 from ssge.methods import Method
 from ssge.nn.encoders import GCN
@@ -58,8 +61,8 @@ def _edges(graph: StoredGraph, side: str) -> DiskEdges:
 
 
 @torch.no_grad()
-def streamed_embedding(method: Method, view: View, calibrate: bool) -> Tensor:
-    """Return the embedding of a view of a graph on disk, as a memory map of an unnamed file; see `Method.calibrate`."""
+def streamed_embedding(method: Method, view: View, calibrate: bool = False) -> np.memmap[Any, Any]:
+    """Return the embedding of a view of a graph on disk as a map of an unnamed file; see `Method.calibrate`."""
     assert isinstance(view.adjacency, StreamedAdjacency)
     assert isinstance(method.encoder, GCN)
     method.eval()
@@ -71,9 +74,12 @@ def streamed_embedding(method: Method, view: View, calibrate: bool) -> Tensor:
         rows = stream.read(start, stop)
         squares += float(rows.double().square().sum())
         output.write(start, rows)
+    if not math.isfinite(squares) or squares == 0:
+        what = "zero everywhere" if squares == 0 else "not finite"
+        raise TrainingError(f"The embedding is {what}. A smaller lr may help.")
     if calibrate:
         size = (squares / (n * d)) ** 0.5
-        method.scale.fill_(1 / size if size > 0 else 1.0)
+        method.scale.fill_(1 / size)
     for start, stop in stream.ranges:
         output.write(start, output.read(start, stop) * method.scale + method.offset)
     return output.mapped()

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -34,7 +35,8 @@ class Trained(NamedTuple):
     history
         One line per epoch.
     embedding
-        Of the training graph, n x d; None if the training was stopped before its last epoch.
+        Of the training graph, n x d; None if the training was stopped before its last epoch. Mapped from an unnamed
+        file where the graph was streamed.
     seconds
         Duration, without that of the embedding.
     kept
@@ -42,7 +44,7 @@ class Trained(NamedTuple):
     """
 
     history: list[Epoch]
-    embedding: Tensor | None
+    embedding: Tensor | np.memmap[Any, Any] | None
     seconds: float
     kept: Epoch
 
@@ -114,7 +116,8 @@ def train(
         return Trained(history, None, seconds, kept)
     if best is not None:
         best.restore(method)
-    embedding = streamed_embedding(method, prepared, True) if is_streamed(prepared) else method.calibrate(prepared)
+    streamed = is_streamed(prepared)
+    embedding = streamed_embedding(method, prepared, calibrate=True) if streamed else method.calibrate(prepared)
     return Trained(history, embedding, seconds, kept)
 
 
