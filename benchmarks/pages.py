@@ -75,6 +75,7 @@ GROUPS = (
     Group("scaling", "scaling.json", TRAINING, (Page("docs/scaling.png", None, "block"),)),
     Group("family", "family.json", (*TRAINING, "methods.cca_ssg", "methods.g_bt")),
     Group("walks", "walks.json", ("ops.walks",)),
+    Group("scale", "scale.json", (*TRAINING, "io.convert"), (Page("docs/scale.md", "scale", "block"),)),
     Group("reading", "reading.json", ("io.reading",)),
     Group("scoring", "scoring.json", ("evaluation", "experiments.protocols")),
 )  # fmt: skip
