@@ -1,12 +1,11 @@
 """Graphs larger than memory: block models from CSV through convert, fit and embed, each below a limit of memory.
 
     python benchmarks/scale.py                  10^5 and 10^6 nodes below 2 GB, 10^7 below 8 GB, and costs of parts
-    python benchmarks/scale.py --only 100000    one size; prints and writes no record
+    python benchmarks/scale.py --only 100000    one size; the others stay in the record as they are
 
 Every command is a process of its own, with one thread. Its peak of resident memory and its processor time are the
-kernel's account, taken from outside when it ends; processor time, because the machine may have other work. That of an
-epoch is the difference between trainings of several epochs and of one. The tables are written in bounded memory too,
-and deleted afterwards.
+kernel's account, taken from outside; processor time, because the machine may have other work. That of an epoch is
+taken when the history gets its next line. The tables are written in bounded memory too, and deleted afterwards.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import argparse
 import json
 import os
 import shutil
+import statistics
 import sys
 import tempfile
 import time
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import psutil
 
 if TYPE_CHECKING:
     from pages import Record
@@ -40,7 +41,7 @@ class Size(NamedTuple):
     memory: str
 
 
-SIZES = (Size(100_000, 128, 128, 4, "2GB"), Size(1_000_000, 128, 128, 4, "2GB"), Size(10_000_000, 32, 32, 1, "8GB"))
+SIZES = (Size(100_000, 128, 128, 4, "2GB"), Size(1_000_000, 128, 128, 3, "2GB"), Size(10_000_000, 32, 32, 1, "8GB"))
 
 
 def write_tables(folder: Path, nodes: int, features: int) -> None:
@@ -73,15 +74,28 @@ def write_tables(folder: Path, nodes: int, features: int) -> None:
             writer.write_table(pa.table([ids, *values.T], schema=schema))
 
 
-def measured(*words: str | Path) -> dict[str, float]:
-    """Run a command of ssge, and return its seconds and its peak of resident memory in MB, seen from outside."""
-    began = time.perf_counter()
+def measured(*words: str | Path, history: Path | None = None) -> dict[str, Any]:
+    """Run a command of ssge, and return its seconds and its peak of resident memory in MB, seen from outside.
+
+    With the history of a training, also the processor time of each epoch but the first, which reads and prepares.
+    """
+    began, ends = time.perf_counter(), list[float]()
     process = os.posix_spawn(sys.executable, [sys.executable, "-m", "ssge", *map(str, words)], os.environ)
-    _, status, usage = os.wait4(process, 0)
+    while True:
+        ended, status, usage = os.wait4(process, 0 if history is None else os.WNOHANG)
+        if ended:
+            break
+        time.sleep(0.05)
+        if history is not None and history.exists() and len(history.read_text().splitlines()) > len(ends):
+            ends.append(sum(psutil.Process(process).cpu_times()[:2]))
     if status:
         raise SystemExit(f"ssge {' '.join(map(str, words))} ended with {os.waitstatus_to_exitcode(status)}.")
-    cpu = usage.ru_utime + usage.ru_stime
-    return {"seconds": time.perf_counter() - began, "cpu_seconds": cpu, "peak_mb": usage.ru_maxrss * 1024 / 1e6}
+    found = {
+        "seconds": time.perf_counter() - began,
+        "cpu_seconds": usage.ru_utime + usage.ru_stime,
+        "peak_mb": usage.ru_maxrss * 1024 / 1e6,
+    }
+    return found if history is None else found | {"epochs_cpu_seconds": np.diff(ends).tolist()}
 
 
 def measure(size: Size, folder: Path) -> dict[str, Any]:
@@ -96,12 +110,11 @@ def measure(size: Size, folder: Path) -> dict[str, Any]:
     for name in tables:
         (folder / name).unlink()
     how = ("--widths", str(size.width), str(size.width), "--threads", "1", *limit)
-    done["fit"] = measured("fit", graph, "--out", run, "--epochs", str(size.epochs), *how)
-    done["epoch_cpu_seconds"] = done["fit"]["cpu_seconds"]
+    epochs = ("--epochs", str(size.epochs))
+    done["fit"] = measured("fit", graph, "--out", run, *epochs, *how, history=run / ".run" / "history.jsonl")
+    each = done["fit"]["epochs_cpu_seconds"] or [done["fit"]["cpu_seconds"]]
+    done["epoch_cpu_seconds"] = statistics.median(each)
     if size.epochs > 1:
-        once = measured("fit", graph, "--out", folder / "once", "--epochs", "1", *how)
-        more = done["fit"]["cpu_seconds"] - once["cpu_seconds"]
-        done["epoch_cpu_seconds"] = more / (size.epochs - 1)
         done["embed"] = measured("embed", run, graph, "--out", folder / "z.npy", "--threads", "1", *limit)
     manifest = json.loads((graph / "graph.json").read_text())
     facts = {"nodes": manifest["nodes"], "edges": manifest["edges"], "table_bytes": tables}
@@ -178,31 +191,36 @@ def block(record: Record) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", type=int, help="these numbers of nodes; writes no record but --out")
+    parser.add_argument("--only", nargs="+", type=int, choices=[size.nodes for size in SIZES], help="these sizes")
     parser.add_argument("--out", type=Path, help="write the record to this file and no page")
     parser.add_argument("--folder", type=Path, help="where to work, on a disk with 20 GB of room")
     options = parser.parse_args()
-    sizes = [size for size in SIZES if options.only is None or size.nodes in options.only]
-    lines = []
-    for size in sizes:
+    import torch
+
+    from pages import RESULTS, Record, write
+    from ssge.records import commit
+
+    torch.set_num_threads(1)
+    place = options.out or RESULTS / "scale.json"
+    old = Record.model_validate_json(place.read_text()).figures if place.exists() and options.only else {"sizes": []}
+    lines = {line["nodes"]: line for line in old["sizes"]}
+    for size in SIZES:
+        if options.only is not None and size.nodes not in options.only:
+            continue
         folder = Path(tempfile.mkdtemp(dir=options.folder))
         try:
-            lines.append(measure(size, folder))
+            lines[size.nodes] = measure(size, folder) | {"commit": commit()}
         finally:
             shutil.rmtree(folder)
-        print(json.dumps(lines[-1]), flush=True)
-    with tempfile.TemporaryDirectory(dir=options.folder) as name:
-        parts = costs(Path(name))
-    print(json.dumps(parts))
-    each = {line["nodes"]: line["epoch_cpu_seconds"] / line["nodes"] for line in lines}
+        print(json.dumps(lines[size.nodes]), flush=True)
+    parts = old.get("costs")
+    if parts is None or options.only is None:
+        with tempfile.TemporaryDirectory(dir=options.folder) as name:
+            parts = costs(Path(name))
+        print(json.dumps(parts))
+    each = {nodes: line["epoch_cpu_seconds"] / nodes for nodes, line in lines.items()}
     linear = each[10**6] / each[10**5] if {10**5, 10**6} <= each.keys() else None
-    if options.out or options.only is None:
-        import torch
-
-        from pages import write
-
-        torch.set_num_threads(1)
-        write("scale", {"sizes": lines, "linear": linear, "costs": parts}, out=options.out)
+    write("scale", {"sizes": list(lines.values()), "linear": linear, "costs": parts}, out=options.out)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -20,8 +21,8 @@ from ssge.io.sources import LIMIT, refuse_unpacking
 from ssge.io.tables import declared_size, parquet_errors
 
 _LONGEST_HEADER = 1 << 24
-_ROWS = 1 << 16
-"""Rows that are written at a time."""
+_BYTES = 1 << 25
+"""Of the rows that are written at a time."""
 
 
 class Embedding(NamedTuple):
@@ -128,25 +129,29 @@ def _write_parquet(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> 
 
 def _parts(vectors: NDArray[np.floating[Any]]) -> Iterator[tuple[slice, NDArray[np.floating[Any]]]]:
     """Yield some rows at a time; pages of a memory map are given back after each."""
-    for start in range(0, max(len(vectors), 1), _ROWS):
-        rows = slice(start, start + _ROWS)
+    step = max(1, _BYTES // max(1, vectors.shape[1] * vectors.itemsize))
+    for start in range(0, max(len(vectors), 1), step):
+        rows = slice(start, start + step)
         yield rows, vectors[rows]
-        if isinstance(vectors, np.memmap):
-            vectors._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+        forget(vectors)
+
+
+def forget(vectors: NDArray[np.floating[Any]]) -> None:
+    """Give the pages of a memory map back to the system, which reads them again if need be."""
+    if isinstance(vectors, np.memmap):
+        vectors._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
 def _parquet(path: Path, tables: Iterable[Any]) -> None:
     import pyarrow.parquet as pq
 
-    writer = None
-    for table in tables:
-        # Floats of full precision hardly compress: a dictionary or a codec would only cost time.
-        writer = writer or pq.ParquetWriter(
-            path, table.schema, compression="none", use_dictionary=False, write_statistics=["id"]
-        )
-        writer.write_table(table)
-    assert writer is not None
-    writer.close()
+    parts = iter(tables)
+    first = next(parts)
+    # Floats of full precision hardly compress: a dictionary or a codec would only cost time.
+    options: dict[str, Any] = {"compression": "none", "use_dictionary": False, "write_statistics": ["id"]}
+    with pq.ParquetWriter(path, first.schema, **options) as writer:
+        for table in chain([first], parts):
+            writer.write_table(table)
 
 
 def _read_parquet(path: Path) -> Embedding:

@@ -50,9 +50,8 @@ class Workspace:
         columns = (3 * self.memory // 4 - self.degrees(n, itemsize)) // (n * itemsize)
         if columns < 1:
             least = 4 * (self.degrees(n, itemsize) + n * itemsize) // 3
-            raise InputError(
-                f"memory: {n:,} nodes take {least / 1e6:,.0f} MB more; {self.memory / 1e6:,.0f} MB are left."
-            )
+            free = self.memory / 1e6
+            raise InputError(f"memory must leave {least / 1e6:,.0f} MB for {n:,} nodes; {free:,.0f} MB are left.")
         return int(columns)
 
     @staticmethod
@@ -188,11 +187,7 @@ class StreamedAdjacency(Adjacency):
             outgoing = torch.ones(self.num_nodes, dtype=torch.float64)
             for start, rows in self.chunks():
                 stop = start + rows.indptr.numel() - 1
-                if (
-                    rows.indices.numel()
-                    and not 0 <= int(rows.indices.min()) <= int(rows.indices.max()) < self.num_nodes
-                ):
-                    raise InputError(f"The graph on disk is damaged: an edge names a node beyond {self.num_nodes - 1}.")
+                self._check(rows.indices)
                 values = rows.values.double()
                 incoming[start:stop].index_add_(0, row_indices(rows.indptr).long(), values)
                 if self.normalization != "in":

@@ -18,7 +18,7 @@ from ssge.datasets.splits import SplitKind, split_of
 from ssge.errors import InputError, InterruptedRun, TrainingError
 from ssge.evaluation import geometry
 from ssge.graph import Graph
-from ssge.io.embeddings import Embedding
+from ssge.io.embeddings import Embedding, forget
 from ssge.io.graph_folder import StoredGraph
 from ssge.methods import Method
 from ssge.ops.random import Key
@@ -34,7 +34,7 @@ from ssge.training.progress import ProgressBar
 from ssge.training.streaming import streamed_view
 from ssge.training.trainer import Epoch, Observer, Trained, train
 
-_SAMPLE = 1 << 14
+_SAMPLE = 1 << 13
 """Rows of the embedding of a streamed graph from which its label-free figures are taken."""
 
 
@@ -131,7 +131,8 @@ def _run(
     embedding = Embedding(graph.node_ids, found.cpu().numpy() if isinstance(found, Tensor) else found)
     sample = embedding.vectors
     if isinstance(sample, np.memmap):  # checked when it was made; figures of all rows would need them in memory
-        sample = sample[:: math.ceil(len(sample) / _SAMPLE)]
+        sample = np.array(sample[:: math.ceil(len(sample) / _SAMPLE)])
+        forget(embedding.vectors)
     check_vectors(sample)
     record = RunRecord.now(
         method.name,
