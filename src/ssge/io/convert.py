@@ -275,7 +275,7 @@ class _Conversion:
             return
         transposed = EdgeSorter(self.work, n, weighted, entries)
         for row, column, weights in self.writer.entries("incoming"):
-            transposed.add(column, row, weights, reverse=False)
+            transposed.add(column, row, weights if weighted else None, reverse=False)
         self.writer.neighbors("outgoing", transposed.parts(), weighted)
 
     def _known(self, found: Ends) -> tuple[Any, Any, Any, int]:
