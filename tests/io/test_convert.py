@@ -59,7 +59,7 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     right = EdgeSorter.__init__
 
     def small(self: EdgeSorter, folder: Path, num_nodes: int, weighted: bool, _: int) -> None:
-        right(self, folder, num_nodes, weighted, 5)
+        right(self, folder, num_nodes, weighted, 40)
 
     monkeypatch.setattr(EdgeSorter, "__init__", small)
 
