@@ -108,7 +108,7 @@ def compare(
         for name, make in UNTRAINED.items()
         if referenced
     ]
-    for seed in range(seeds if referenced else 0):
+    for seed in range(seeds if referenced and planned.method.trained else 0):
         untrained = partial(untrained_encoder, graph, replace(planned, seed=seed))
         records.append(kept.reference("untrained encoder", seed, untrained, planned.method.supervised))
     scored = (score(folder, graph, protocol) for folder in folders)

@@ -51,7 +51,6 @@ class CCASSG(Method):
     reference: ClassVar[str] = (
         "Zhang et al., From Canonical Correlation Analysis to Self-supervised Graph Neural Networks, NeurIPS 2021"
     )
-    streamable = True
     Config: ClassVar[type[MethodConfig]] = CCASSGConfig
 
     config: CCASSGConfig
@@ -62,6 +61,11 @@ class CCASSG(Method):
         widths = (info.num_features, *config.widths)
         self.encoder = ENCODERS[config.encoder](widths, config.activation, generator, config.output_bias)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
+
+    @property
+    def of_moments(self) -> bool:
+        """Whether the loss is made of moments: it is."""
+        return True
 
     def forward(self, view: View, key: Key) -> Losses:
         """Return alignment + lambda * decorrelation of two augmented views."""

@@ -54,6 +54,7 @@ class RowStream:
                 width = self._output(index, 0, 1).shape[1]
                 panels = self._panels(width, ((a, self._output(index, a, b)) for a, b in self.ranges))
                 self._inputs.append(self._propagated(panels, width))
+        self.device = adjacency.device
         self.shape = torch.Size((n, self.read(0, 1).shape[1]))
         self._gradient = {p: torch.zeros_like(p, dtype=torch.float64) for p in self.parameters}
         self._above: Scratch | None = None

@@ -217,7 +217,7 @@ class StreamedFeatures(Features):
     """
 
     def __init__(self, matrix: DiskArray, dtype: torch.dtype = torch.float32, kept: Tensor | None = None) -> None:
-        self.on_disk, self.dtype, self.kept = matrix, dtype, kept
+        self.on_disk, self._dtype, self.kept = matrix, dtype, kept
         self.shape = tuple(matrix.shape)
 
     @property
@@ -225,11 +225,16 @@ class StreamedFeatures(Features):
         """The processor."""
         return torch.device("cpu")
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """Precision in which rows are returned."""
+        return self._dtype
+
     def mask(self, kept: Tensor) -> StreamedFeatures:
         """Return the same features with fewer columns kept."""
-        return StreamedFeatures(self.on_disk, self.dtype, kept if self.kept is None else self.kept & kept)
+        return StreamedFeatures(self.on_disk, self._dtype, kept if self.kept is None else self.kept & kept)
 
     def read(self, start: int, stop: int) -> Tensor:
         """Return rows ``start`` to ``stop`` of the columns that are kept."""
-        rows = torch.from_numpy(self.on_disk.read(start, stop)).to(self.dtype)
+        rows = torch.from_numpy(self.on_disk.read(start, stop)).to(self._dtype)
         return rows if self.kept is None else rows[:, self.kept]

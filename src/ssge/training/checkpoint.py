@@ -133,7 +133,8 @@ class Checkpoint:
 
 def describe_run(method: Method, graph: Graph | StoredGraph, seed: int, best: Best | None = None) -> dict[str, Any]:
     """Return what must be the same for a training to resume: seed, device, precision, and a digest of the graph."""
-    facts = {"seed": seed, "device": method.device.type, "dtype": str(method.dtype)}
+    precision = "bf16" if method.bf16 else str(method.dtype).removeprefix("torch.")
+    facts = {"seed": seed, "device": method.device.type, "precision": precision}
     if isinstance(graph, StoredGraph):
         return facts | {"graph": graph.digest[:16]}
     digest = hashlib.sha256()

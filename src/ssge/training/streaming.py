@@ -13,6 +13,7 @@ from ssge.errors import InputError, TrainingError
 from ssge.io.graph_folder import StoredGraph
 from ssge.methods import Method
 from ssge.nn.encoders import GCN
+from ssge.ops.collective import world
 from ssge.ops.disk import DiskArray, Scratch
 from ssge.ops.streaming import DiskEdges, StreamedAdjacency, StreamedFeatures, Workspace
 from ssge.views import View
@@ -28,11 +29,17 @@ def is_streamed(prepared: object) -> bool:
 
 def streamed_view(method: Method, graph: StoredGraph) -> View:
     """Return the clean view of a graph on disk."""
-    if not method.streamable or not isinstance(method.encoder, GCN) or len(method.encoder.norms):
+    if not method.of_moments or not isinstance(method.encoder, GCN) or len(method.encoder.norms):
         raise InputError(
             f"{method.title} with these settings cannot be streamed: streaming takes ssge (objective gaussian) and "
             "cca_ssg with a gcn encoder; leave memory out to train in memory."
         )
+    if getattr(method.config, "batch_nodes", None) is not None:
+        raise InputError("memory streams all nodes in every step; batch_nodes trains in memory: give one of them.")
+    if method.bf16:
+        raise InputError("precision must be float32 or float64 for streamed training; received bf16.")
+    if world() > 1:
+        raise InputError(f"Streamed training is of one process; received {world()} from torchrun.")
     if method.device.type != "cpu":
         raise InputError(f"device must be cpu for streamed training; received {method.device}.")
     if graph.num_features != method.info.num_features:
