@@ -76,6 +76,7 @@ def embed(
     force: Switch = False,
     device: str = "cpu",
     threads: int | None = None,
+    memory: str | None = None,
     quiet: Switch = False,
     json: Switch = False,
     reading: Annotated[Reading, READING] = AS_FOUND,
@@ -102,6 +103,8 @@ def embed(
         cpu, cuda, cuda:1, ..., or auto.
     threads
         Processor threads.
+    memory
+        Stream a graph folder (ssge convert) so that the process stays below this, as in 2GB.
     quiet
         Show no notes.
     json
@@ -113,15 +116,18 @@ def embed(
 
     from ssge.cli.train import read_options, tell_drift
     from ssge.errors import InputError
-    from ssge.experiments.sources import is_dataset, open_graph
+    from ssge.experiments.sources import is_dataset, open_graph, open_streamed
     from ssge.io.embeddings import Embedding, check_embedding_target, write_embedding
     from ssge.runs.fit import check_vectors
     from ssge.runs.folder import RunFolder
     from ssge.training.device import choose_device
+    from ssge.training.streaming import streamed_embedding, streamed_view
 
     check_embedding_target(out, force)
     folder = RunFolder(run)
-    record, known = folder.read_record(), folder.read_embedding()
+    if memory and only:
+        raise InputError("--memory embeds all nodes; leave --only out.")
+    record, known = folder.read_record(), None if memory else folder.read_embedding()
     model = folder.read_model(str(choose_device(device)))
     schema = folder.read_schema()
     if not model.inductive and not is_dataset(graph) and Path(graph).resolve() != Path(record.dataset):
@@ -129,7 +135,15 @@ def embed(
             f"{model.title} has vectors only for the nodes of the graph it was trained on: they are in "
             f"{folder.embedding}; train on {graph} to embed that."
         )
-    data = open_graph(graph, read_options(graph, reading, record, schema), schema)
+    options = read_options(graph, reading, record, schema)
+    if known is None:
+        assert memory is not None
+        stored = open_streamed(graph, memory, out.absolute().parent, options, schema)
+        vectors: Any = streamed_embedding(model, streamed_view(model, stored))
+        write_embedding(out, stored.node_ids, vectors)
+        _tell_embedding(out, vectors.shape, json)
+        return
+    data = open_graph(graph, options, schema)
     nodes = None
     if only:
         nodes = np.flatnonzero(known.find(data.node_ids) < 0)
@@ -142,10 +156,15 @@ def embed(
     write_embedding(out, *found)
     if not only:
         tell_drift(known, found)
+    _tell_embedding(out, vectors.shape, json)
+
+
+def _tell_embedding(path: Path, shape: tuple[int, int], json: bool) -> None:
+    """Tell what was written."""
     if json:
-        print(jsonlib.dumps({"nodes": vectors.shape[0], "columns": vectors.shape[1], "file": str(out)}))
+        print(jsonlib.dumps({"nodes": shape[0], "columns": shape[1], "file": str(path)}))
     else:
-        print(f"{vectors.shape[0]:,} nodes x {vectors.shape[1]} columns: {out}")
+        print(f"{shape[0]:,} nodes x {shape[1]} columns: {path}")
 
 
 def neighbors(

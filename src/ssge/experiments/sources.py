@@ -9,7 +9,9 @@ from typing import Any
 from ssge.datasets import facts_of, load
 from ssge.errors import InputError
 from ssge.graph import Graph
-from ssge.io.reading import read_graph
+from ssge.io.graph_folder import StoredGraph, is_graph_folder
+from ssge.io.reading import open_stored, read_graph
+from ssge.io.sizes import bytes_of
 from ssge.schema import FeatureSchema
 
 log = logging.getLogger(__name__)
@@ -40,6 +42,16 @@ def open_graph(source: str, reading: dict[str, Any] | None = None, like: Feature
     return read_graph(path, like=like, **(reading or {}))
 
 
+def open_streamed(
+    source: str, memory: str, scratch: Path, reading: dict[str, Any] | None = None, like: FeatureSchema | None = None
+) -> StoredGraph:
+    """Open a graph folder to be streamed in a process of so much memory, with unnamed files in ``scratch``."""
+    limit = bytes_of(memory)
+    if is_dataset(source) or not is_graph_folder(Path(source)):
+        raise InputError(f"memory is for a graph folder; make one with: ssge convert {source} --out graph.")
+    return open_stored(Path(source), list(reading or ()), like).streamed(limit, scratch)
+
+
 def made_like(schema: FeatureSchema | None, reading: dict[str, Any]) -> dict[str, Any]:
     """Return options of `ssge.read_graph` without those that a schema has decided, for use beside it."""
     return {key: value for key, value in reading.items() if schema is None or key not in _DECIDED}
@@ -54,7 +66,7 @@ def suited_to(method: str, source: str, reading: dict[str, Any]) -> dict[str, An
 
     cls = METHODS[method]
     asked = {"columns", "ignore", "features", "edge_columns"} & set(reading)
-    if asked or is_dataset(source) or "X" in cls.inputs.split(", "):
+    if asked or is_dataset(source) or is_graph_folder(Path(source)) or "X" in cls.inputs.split(", "):
         return reading
     log.info("%s reads no features: the degrees of %s stand in for them.", cls.title, source)
     return reading | {"features": ["degree"]}
