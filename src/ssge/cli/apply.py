@@ -32,6 +32,7 @@ def register(app: App) -> None:
             "ssge neighbors run numpy.linalg -k 5",
             "ssge neighbors embedding.parquet 12 40 --metric euclidean --json",
             "ssge neighbors run --all -k 20 --out neighbors.parquet",
+            "ssge neighbors run SFO --exclude-linked routes.csv",
         ),
     )
     app.command(
@@ -144,6 +145,7 @@ def neighbors(
     every: Annotated[bool, Parameter(name="--all", negative="")] = False,
     metric: Literal["cosine", "euclidean"] = "cosine",
     backend: Literal["exact", "faiss"] = "exact",
+    exclude_linked: str | None = None,
     out: Path | None = None,
     force: Switch = False,
     quiet: Switch = False,
@@ -165,6 +167,8 @@ def neighbors(
         cosine, or euclidean distance; columns are centered first.
     backend
         exact, or faiss for millions of nodes; its recall is measured and logged.
+    exclude_linked
+        Leave out nodes that have an edge to the one asked about: a file of edges, or the name of a dataset.
     out
         Write id, rank, neighbor and cosine or distance to a .csv or .parquet file.
     force
@@ -187,25 +191,28 @@ def neighbors(
     if every and out is None:
         raise InputError("--all needs --out FILE for its result.")
     check_target(out, force)
-    embedding = _embedding(run)
+    embedding = read_vectors(run)
     names = embedding.node_ids
     rows = np.arange(len(names)) if every else embedding.positions(ids)
-    found = search(embedding.vectors, rows, k, metric, backend)
+    linked = None if exclude_linked is None else _linked(exclude_linked, names)
+    found = search(embedding.vectors, rows, k, metric, backend, exclude=linked)
     value = "cosine" if metric == "cosine" else "distance"
 
     def batches(size: int = 1 << 14) -> Iterator[dict[str, Any]]:
         for start in range(0, len(rows), size):
             part = slice(start, start + size)
+            position = found.position[part].ravel()
+            there = position >= 0  # fewer than k, where linked nodes are left out
             yield {
-                "id": np.repeat(names[rows[part]], k),
-                "rank": np.tile(np.arange(1, k + 1), len(rows[part])),
-                "neighbor": names[found.position[part].ravel()],
-                value: found.score[part].ravel(),
+                "id": np.repeat(names[rows[part]], k)[there],
+                "rank": np.tile(np.arange(1, k + 1), len(rows[part]))[there],
+                "neighbor": names[position[there]],
+                value: found.score[part].ravel()[there],
             }
 
     if out is not None:
         written = write_results(out, batches())
-        _tell(out, written, json)
+        tell(out, written, json)
         if every:
             if json:
                 print(jsonlib.dumps({"rows": written, "file": str(out)}))
@@ -215,7 +222,7 @@ def neighbors(
             "id": name,
             "neighbors": [
                 {"id": other, value: float(score)}
-                for other, score in zip(names[position].tolist(), scores, strict=True)
+                for other, score in zip(names[position[position >= 0]].tolist(), scores, strict=False)
             ],
         }
         for name, position, scores in zip(names[rows].tolist(), *found, strict=True)
@@ -260,12 +267,12 @@ def cluster(
     from ssge.tasks.clusters import clusters
 
     check_target(out, force)
-    embedding = _embedding(run)
+    embedding = read_vectors(run)
     names = embedding.node_ids
     found = clusters(embedding.vectors, k, seed)
     if out is not None:
         columns = {"id": names, "cluster": found.cluster, "distance": found.distance}
-        _tell(out, write_results(out, [columns]), json)
+        tell(out, write_results(out, [columns]), json)
     groups = [
         {"cluster": i, "size": int(size), "central": names[central].tolist()}
         for i, (size, central) in enumerate(zip(found.size, found.central, strict=True))
@@ -329,7 +336,7 @@ def classify(
     from ssge.tasks.classify import classify as predict
 
     check_target(out, force)
-    embedding = _embedding(run)
+    embedding = read_vectors(run)
     rows, given = read_labels(labels, embedding, id_column, label_column)
     if run.is_dir():
         _refuse_leaks(run, rows, given, allow_leak)
@@ -338,7 +345,7 @@ def classify(
     if out is not None:
         columns = {"id": embedding.node_ids[found.rows], "predicted": found.predicted}
         columns |= {f"p_{name}": found.probability[:, i] for i, name in enumerate(classes)}
-        _tell(out, write_results(out, [columns]), json)
+        tell(out, write_results(out, [columns]), json)
     counts = {name: int(np.count_nonzero(found.predicted == c)) for name, c in zip(classes, found.classes, strict=True)}
     if json:
         summary = {
@@ -403,17 +410,29 @@ def outliers(
     if k < 1:
         raise InputError(f"k must be 1 or more; received {k}.")
     check_target(out, force)
-    embedding = _embedding(run)
+    embedding = read_vectors(run)
     scores = outlier_scores(embedding.vectors, neighbors)
     order = np.argsort(-scores, kind="stable")
     if out is not None:
         columns = {"id": embedding.node_ids[order], "score": scores[order]}
-        _tell(out, write_results(out, [columns]), json)
+        tell(out, write_results(out, [columns]), json)
     top = list(zip(embedding.node_ids[order[:k]].tolist(), scores[order[:k]].tolist(), strict=True))
     if json:
         print(jsonlib.dumps([{"id": name, "score": score} for name, score in top], indent=2))
     else:
         print_cells(("score", "node"), [(f"{score:.3f}", str(name)) for name, score in top])
+
+
+def _linked(edges: str, names: Any) -> Any:
+    """Return the edges of a file or dataset as a sparse matrix, in both directions."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from ssge.experiments.sources import known_edges
+
+    source, target = known_edges(edges, names)
+    pairs = np.concatenate([source, target]), np.concatenate([target, source])
+    return sp.csr_array((np.ones(2 * len(source), bool), pairs), shape=(len(names), len(names)))
 
 
 def _refuse_leaks(run: Path, rows: Any, labels: Any, allowed: bool) -> None:
@@ -432,7 +451,7 @@ def _refuse_leaks(run: Path, rows: Any, labels: Any, allowed: bool) -> None:
     log.warning("%s.", what)
 
 
-def _embedding(run: Path) -> Any:
+def read_vectors(run: Path) -> Any:
     """Read the embedding of a run's folder, or of a file."""
     from ssge.errors import InputError
     from ssge.io.embeddings import read_embedding
@@ -446,7 +465,7 @@ def _embedding(run: Path) -> Any:
     return read_embedding(run)
 
 
-def _tell(path: Path, rows: int, json: bool) -> None:
+def tell(path: Path, rows: int, json: bool) -> None:
     """Tell what was written, beside the result where that is for a machine."""
     line = f"{rows:,} rows: {path}"
     if json:

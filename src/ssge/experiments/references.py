@@ -7,7 +7,6 @@ graph (``benchmarks/scoring.py``), so wide rows are not reduced.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,10 +15,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.graph import Graph
+from ssge.ops.propagation import dense_if_filled, normalized_adjacency, propagate
 from ssge.ops.structural import spectral_embedding
 from ssge.runs.plan import Plan
-
-_FILLED = 0.25  # share of nonzero entries above which a dense matrix takes less time and memory
 
 
 def raw_features(graph: Graph) -> NDArray[np.floating[Any]]:
@@ -29,10 +27,7 @@ def raw_features(graph: Graph) -> NDArray[np.floating[Any]]:
 
 def propagated_features(graph: Graph, hops: int = 2) -> NDArray[np.floating[Any]]:
     """Return A^hops X, with A the symmetrically normalized adjacency with self-loops: a GCN without weights."""
-    adjacency, features = _normalized(graph), graph.features
-    for _ in range(hops):
-        features = adjacency @ features
-    return _dense(features).astype(graph.features.dtype, copy=False)
+    return _dense(propagate(graph, hops)).astype(graph.features.dtype, copy=False)
 
 
 def mean_of_hops(graph: Graph, hops: int = 8) -> NDArray[np.floating[Any]]:
@@ -40,12 +35,10 @@ def mean_of_hops(graph: Graph, hops: int = 8) -> NDArray[np.floating[Any]]:
 
     By Horner's scheme, S_0 = X and S_(k+1) = X + A S_k. Sparse features stay sparse until a quarter of S is filled.
     """
-    adjacency, features = _normalized(graph), graph.features
+    adjacency, features = normalized_adjacency(graph), graph.features
     total = features
     for _ in range(hops):
-        total = features + adjacency @ total
-        if sp.issparse(total) and total.nnz > _FILLED * math.prod(total.shape):
-            total = total.toarray()
+        total = dense_if_filled(features + adjacency @ total)
     return _dense(total / (hops + 1)).astype(features.dtype, copy=False)
 
 
@@ -75,17 +68,6 @@ UNTRAINED: dict[str, Callable[[Graph], NDArray[np.floating[Any]]]] = {
 
 CLUSTERINGS = frozenset({"spectral clustering"})
 """Rows that are a clustering and nothing else: no classifier is trained on them."""
-
-
-def _normalized(graph: Graph) -> sp.csr_array:
-    """Return D^(-1/2) (A + I) D^(-1/2), in-degrees on the left and out-degrees on the right."""
-    n = graph.num_nodes
-    weights = np.ones(graph.num_edges) if graph.weights is None else graph.weights
-    source, target = graph.edges
-    adjacency = sp.coo_array((weights, (target, source)), shape=(n, n)).tocsr() + sp.eye_array(n, format="csr")
-    incoming, outgoing = adjacency.sum(axis=1), adjacency.sum(axis=0)
-    scaled = sp.diags_array(incoming**-0.5) @ adjacency @ sp.diags_array(outgoing**-0.5)
-    return scaled.astype(graph.features.dtype)
 
 
 def _dense(features: Any) -> NDArray[np.floating[Any]]:

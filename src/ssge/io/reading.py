@@ -18,7 +18,7 @@ from ssge.errors import InputError, cut, printable, shown
 from ssge.foreign import Parts, array_of, from_adjacency, is_graph, take_apart
 from ssge.graph import Direction, Graph, arrange
 from ssge.io import nodes as node_tables
-from ssge.io.columns import Raw
+from ssge.io.columns import EMPTY, Raw
 from ssge.io.edges import ENDS, Edges, aggregate, read_edges
 from ssge.io.features import make_features
 from ssge.io.formats import Tables, from_networkx, read_gml, read_graphml, read_torch
@@ -59,12 +59,14 @@ def read_graph(
     scale: Literal["none", "standard"] | None = None,
     unknown: Literal["error", "add", "drop"] | None = None,
     limit: int | None = None,
+    bag: Sequence[Column] | None = None,
+    text: Sequence[Column] | None = None,
     like: Any = None,
     name: str | None = None,
 ) -> Graph:
     """Read a graph from tables, from a file that holds all of it, or from an object.
 
-    `ssge.io.options.ReadOptions` describes the parameters from ``source`` to ``limit``.
+    `ssge.io.options.ReadOptions` describes the parameters from ``source`` to ``text``.
 
     Parameters
     ----------
@@ -74,7 +76,8 @@ def read_graph(
         GraphML, GML, a PyG ``Data`` in a ``.pt`` file, a folder with the raw files of an OGB dataset; a NetworkX, PyG
         or DGL graph, a scipy sparse adjacency, a `Graph`. Pickles are never opened.
     nodes
-        A table with one node per row, as above. The nodes of a matrix have no ids: rows are in the order of its nodes.
+        A table with one node per row, as above, or JSON with the ids that each node has, ``{node: [ids]}``. The nodes
+        of a matrix have no ids: rows are in the order of its nodes.
     edge_columns
         ``{"distance": "mean"}`` makes the feature ``mean(distance)``. A list may hold pairs, to aggregate one column
         in several ways, and names, for their means.
@@ -96,7 +99,9 @@ def read_graph(
 
     Text columns of the node table are categories, one feature per level, if they have at most 50 levels and at most
     half as many levels as rows, or 10,000 levels if ``columns`` names them. Digits after a zero, as in 08001, are text.
-    Lists of numbers, of one length in all rows, become as many features. An empty field is a missing value; in columns
+    Lists of numbers, of one length in all rows, become as many features. Lists of text, and of integers that are not
+    as many in each row, are bags of ids: one feature for each id. As many integers in each row may be either, so they
+    need ``bag`` or ``columns``. An empty field is a missing value; in columns
     of numbers NA, NaN and null are too.
 
     Columns that look like labels, ids, dates, free text or the index of a data frame are left out, with a warning,
@@ -117,7 +122,8 @@ def read_graph(
     """
     pairs: Any = list(edge_columns.items()) if isinstance(edge_columns, Mapping) else edge_columns
     named = (nodes, source, target, weight, id, columns, ignore, label)
-    options = ReadOptions(*named, features, pairs, direction, delimiter, header, missing, scale, unknown, limit)
+    more = (features, pairs, direction, delimiter, header, missing, scale, unknown, limit, bag, text)
+    options = ReadOptions(*named, *more)
     where = printable(str(edges)) if isinstance(edges, str | Path) else "edges"
     found = printable(Path(edges).name.split(".")[0]) if isinstance(edges, str | Path) else ""
     return _read(edges, options, options.schema(like), where, name or found or "graph")
@@ -201,7 +207,8 @@ def _nodes(
     if options.nodes is not None:
         if isinstance(found, Tables):
             raise InputError("nodes goes with an edge table or a matrix; this graph has its own nodes.")
-        asked = (options.id, options.label, *(options.columns or ()), *(options.ignore or ()))
+        named_columns = (options.columns, options.ignore, options.bag, options.text)
+        asked = (options.id, options.label, *(name for names in named_columns for name in names or ()))
         table = open_table(options.nodes, "nodes", options, node_tables.KNOWN, asked)
         if not isinstance(found, Parts):
             _refuse_swapped(found, table)
@@ -211,8 +218,9 @@ def _nodes(
         table, options = found.nodes, replace(options, source="source", target="target", id="id")
     if table is not None:
         return read_nodes(table, options, schema), options
-    if options.ignore or (options.id, options.columns, options.label) != (None, None, None):
-        raise InputError("id, columns, ignore and label name columns of a node table: give nodes=...")
+    named_columns = (options.id, options.columns, options.ignore or None, options.label, options.bag, options.text)
+    if any(column is not None for column in named_columns):
+        raise InputError("id, columns, ignore, label, bag and text name columns of a node table: give nodes=...")
     if not isinstance(found, Parts) and (lacking := schema.table_columns):
         needed = cut(", ".join(column.name for column in lacking))
         raise InputError(f"{where} has no node features: like needs the columns {needed}; give nodes=...")
@@ -287,7 +295,8 @@ def _of_tables(
 def _completed(rows: Nodes | None, read: Edges, schema: FeatureSchema, direction: Direction) -> list[Raw]:
     """Return the columns of the nodes, with rows for added nodes, and the aggregated columns of the edges."""
     raws, n = rows.raws if rows else [], read.ids.size
-    if raws and n > len(raws[0].values) and schema.missing == "error":
+    lacking = [raw for raw in raws if raw.kind not in EMPTY and n > len(raw.values)]
+    if lacking and schema.missing == "error":
         raise InputError("unknown='add' leaves columns of the added nodes without values: give missing='impute'.")
     if rows is not None and rows.given and n > len(rows.ids.values):
         raise InputError("unknown='add' leaves added nodes without a label: leave label out, or give unknown='drop'.")

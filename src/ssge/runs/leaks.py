@@ -54,4 +54,5 @@ def leaking_columns(folder: RunFolder, rows: NDArray[np.int64], labels: Sequence
     line[in_embedding[in_embedding >= 0]] = np.flatnonzero(in_embedding >= 0)
     at = line[rows]
     classes = np.unique([str(label) for label in labels], return_inverse=True)[1][at >= 0]
-    return told_by({raw.name: np.asarray(raw.values)[at[at >= 0]] for raw in nodes.raws}, classes)
+    known = {raw.name: values[at[at >= 0]] for raw in nodes.raws if (values := raw.plain()) is not None}
+    return told_by(known, classes)
