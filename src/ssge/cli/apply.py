@@ -2,13 +2,24 @@
 
 import json as jsonlib
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from ssge.cli.options import AS_FOUND, READING, USE, Reading, Switch, be_quiet, examples, use_threads
+from ssge.cli.options import (
+    AS_FOUND,
+    BY_ID,
+    NAMING,
+    READING,
+    USE,
+    Naming,
+    Reading,
+    Switch,
+    be_quiet,
+    examples,
+    use_threads,
+)
 from ssge.terminal import print_cells
 
 log = logging.getLogger(__name__)
@@ -30,6 +41,7 @@ def register(app: App) -> None:
         group=USE,
         help_epilogue=examples(
             "ssge neighbors run numpy.linalg -k 5",
+            "ssge neighbors run 'Bank of America' --show page_name,page_type",
             "ssge neighbors embedding.parquet 12 40 --metric euclidean --json",
             "ssge neighbors run --all -k 20 --out neighbors.parquet",
             "ssge neighbors run SFO --exclude-linked routes.csv",
@@ -38,7 +50,7 @@ def register(app: App) -> None:
     app.command(
         cluster,
         group=USE,
-        help_epilogue=examples("ssge cluster run -k 7", "ssge cluster run -k 20 --seed 1 --out clusters.csv --json"),
+        help_epilogue=examples("ssge cluster run -k 7", "ssge cluster run -k 20 --show page_name --out clusters.csv"),
     )
     app.command(
         classify,
@@ -51,7 +63,7 @@ def register(app: App) -> None:
     app.command(
         outliers,
         group=USE,
-        help_epilogue=examples("ssge outliers run", "ssge outliers run -k 100 --out outliers.csv --json"),
+        help_epilogue=examples("ssge outliers run", "ssge outliers run -k 100 --show page_name,page_type"),
     )
 
 
@@ -150,6 +162,7 @@ def neighbors(
     force: Switch = False,
     quiet: Switch = False,
     json: Switch = False,
+    naming: Annotated[Naming, NAMING] = BY_ID,
 ) -> None:
     """Show the nodes nearest to some nodes.
 
@@ -158,7 +171,7 @@ def neighbors(
     run
         Folder of a run, or a file with an embedding.
     ids
-        The nodes asked about.
+        The nodes asked about; with --show, names in its first column will do.
     k
         How many neighbors of each.
     every
@@ -181,8 +194,10 @@ def neighbors(
     be_quiet(quiet)
     import numpy as np
 
-    from ssge.errors import InputError
+    from ssge.errors import InputError, printable
     from ssge.io.results import check_target, write_results
+    from ssge.runs.answers import neighbor_columns, value_of
+    from ssge.runs.names import open_named
     from ssge.tasks.search import search
 
     logging.getLogger("faiss").setLevel(logging.WARNING)  # it tells which of its libraries it tries
@@ -191,49 +206,30 @@ def neighbors(
     if every and out is None:
         raise InputError("--all needs --out FILE for its result.")
     check_target(out, force)
-    embedding = read_vectors(run)
-    names = embedding.node_ids
-    rows = np.arange(len(names)) if every else embedding.positions(ids)
-    linked = None if exclude_linked is None else _linked(exclude_linked, names)
+    embedding, names = open_named(run, naming.show, naming.nodes, naming.id)
+    rows = np.arange(len(embedding.node_ids)) if every else names.positions(ids)
+    linked = None if exclude_linked is None else _linked(exclude_linked, embedding.node_ids)
     found = search(embedding.vectors, rows, k, metric, backend, exclude=linked)
-    value = "cosine" if metric == "cosine" else "distance"
-
-    def batches(size: int = 1 << 14) -> Iterator[dict[str, Any]]:
-        for start in range(0, len(rows), size):
-            part = slice(start, start + size)
-            position = found.position[part].ravel()
-            there = position >= 0  # fewer than k, where linked nodes are left out
-            yield {
-                "id": np.repeat(names[rows[part]], k)[there],
-                "rank": np.tile(np.arange(1, k + 1), len(rows[part]))[there],
-                "neighbor": names[position[there]],
-                value: found.score[part].ravel()[there],
-            }
-
     if out is not None:
-        written = write_results(out, batches())
+        written = write_results(out, neighbor_columns(names, rows, found, metric))
         tell(out, written, json)
         if every:
             if json:
                 print(jsonlib.dumps({"rows": written, "file": str(out)}))
             return
-    asked = [
-        {
-            "id": name,
-            "neighbors": [
-                {"id": other, value: float(score)}
-                for other, score in zip(names[position[position >= 0]].tolist(), scores, strict=False)
-            ],
-        }
-        for name, position, scores in zip(names[rows].tolist(), *found, strict=True)
-    ]
+    value = value_of(metric)
     if json:
+        asked = [
+            names.of(row)
+            | {"neighbors": [names.of(i) | {value: float(score)} for i, score in zip(near[near >= 0], scores)]}
+            for row, near, scores in zip(rows, *found, strict=True)
+        ]
         print(jsonlib.dumps(asked, indent=2))
         return
-    for entry in asked:
-        lines = [(f"{near[value]:.3f}", str(near["id"])) for near in entry["neighbors"]]
-        print(f"nearest to {entry['id']}")  # a title would be folded to the width of the table
-        print_cells((value, "node"), lines)
+    for row, near, scores in zip(rows, *found, strict=True):
+        lines = [(f"{score:.3f}", *names.cells(i)) for i, score in zip(near[near >= 0], scores)]
+        print(f"nearest to {printable(names.title(row))}")  # a title would be folded to the width of the table
+        print_cells((value, "node", *names.columns), lines)
 
 
 def cluster(
@@ -245,6 +241,7 @@ def cluster(
     out: Path | None = None,
     force: Switch = False,
     json: Switch = False,
+    naming: Annotated[Naming, NAMING] = BY_ID,
 ) -> None:
     """Divide the nodes into clusters by k-means; show sizes and the most central members.
 
@@ -264,23 +261,22 @@ def cluster(
         Print as JSON.
     """
     from ssge.io.results import check_target, write_results
+    from ssge.runs.answers import cluster_columns
+    from ssge.runs.names import open_named
     from ssge.tasks.clusters import clusters
 
     check_target(out, force)
-    embedding = read_vectors(run)
-    names = embedding.node_ids
+    embedding, names = open_named(run, naming.show, naming.nodes, naming.id)
     found = clusters(embedding.vectors, k, seed)
     if out is not None:
-        columns = {"id": names, "cluster": found.cluster, "distance": found.distance}
-        tell(out, write_results(out, [columns]), json)
-    groups = [
-        {"cluster": i, "size": int(size), "central": names[central].tolist()}
-        for i, (size, central) in enumerate(zip(found.size, found.central, strict=True))
-    ]
+        tell(out, write_results(out, [cluster_columns(names, found)]), json)
+    groups = list(enumerate(zip(found.size, found.central, strict=True)))
     if json:
-        print(jsonlib.dumps(groups, indent=2))
+        members = names.of if names.columns else lambda row: names.of(row)["id"]
+        parts = [{"cluster": i, "size": int(n), "central": [members(row) for row in rows]} for i, (n, rows) in groups]
+        print(jsonlib.dumps(parts, indent=2))
     else:
-        lines = [(str(g["cluster"]), f"{g['size']:,}", ", ".join(map(str, g["central"]))) for g in groups]
+        lines = [(str(i), f"{n:,}", ", ".join(names.title(row) for row in rows)) for i, (n, rows) in groups]
         print_cells(("cluster", "size", "most central members"), lines)
 
 
@@ -333,6 +329,7 @@ def classify(
 
     from ssge.io.labels import read_labels
     from ssge.io.results import check_target, write_results
+    from ssge.runs.folder import read_vectors
     from ssge.tasks.classify import classify as predict
 
     check_target(out, force)
@@ -381,6 +378,7 @@ def outliers(
     out: Path | None = None,
     force: Switch = False,
     json: Switch = False,
+    naming: Annotated[Naming, NAMING] = BY_ID,
 ) -> None:
     """Show the nodes that are least like any others.
 
@@ -405,34 +403,34 @@ def outliers(
 
     from ssge.errors import InputError
     from ssge.io.results import check_target, write_results
+    from ssge.runs.answers import outlier_columns
+    from ssge.runs.names import open_named
     from ssge.tasks.outliers import outlier_scores
 
     if k < 1:
         raise InputError(f"k must be 1 or more; received {k}.")
     check_target(out, force)
-    embedding = read_vectors(run)
+    embedding, names = open_named(run, naming.show, naming.nodes, naming.id)
     scores = outlier_scores(embedding.vectors, neighbors)
-    order = np.argsort(-scores, kind="stable")
     if out is not None:
-        columns = {"id": embedding.node_ids[order], "score": scores[order]}
-        tell(out, write_results(out, [columns]), json)
-    top = list(zip(embedding.node_ids[order[:k]].tolist(), scores[order[:k]].tolist(), strict=True))
+        tell(out, write_results(out, [outlier_columns(names, scores)]), json)
+    top = np.argsort(-scores, kind="stable")[:k]
     if json:
-        print(jsonlib.dumps([{"id": name, "score": score} for name, score in top], indent=2))
+        print(jsonlib.dumps([names.of(row) | {"score": float(scores[row])} for row in top], indent=2))
     else:
-        print_cells(("score", "node"), [(f"{score:.3f}", str(name)) for name, score in top])
+        print_cells(("score", "node", *names.columns), [(f"{scores[row]:.3f}", *names.cells(row)) for row in top])
 
 
-def _linked(edges: str, names: Any) -> Any:
+def _linked(edges: str, node_ids: Any) -> Any:
     """Return the edges of a file or dataset as a sparse matrix, in both directions."""
     import numpy as np
     import scipy.sparse as sp
 
     from ssge.experiments.sources import known_edges
 
-    source, target = known_edges(edges, names)
+    source, target = known_edges(edges, node_ids)
     pairs = np.concatenate([source, target]), np.concatenate([target, source])
-    return sp.csr_array((np.ones(2 * len(source), bool), pairs), shape=(len(names), len(names)))
+    return sp.csr_array((np.ones(2 * len(source), bool), pairs), shape=(len(node_ids), len(node_ids)))
 
 
 def _refuse_leaks(run: Path, rows: Any, labels: Any, allowed: bool) -> None:
@@ -449,20 +447,6 @@ def _refuse_leaks(run: Path, rows: Any, labels: Any, allowed: bool) -> None:
     if not allowed:
         raise InputError(f"{what}; fit again with --ignore {' '.join(found)}, or give --allow-leak.")
     log.warning("%s.", what)
-
-
-def read_vectors(run: Path) -> Any:
-    """Read the embedding of a run's folder, or of a file."""
-    from ssge.errors import InputError
-    from ssge.io.embeddings import read_embedding
-
-    if not run.exists():
-        raise InputError(f"No such run or file: {run}.")
-    if run.is_dir():
-        from ssge.runs.folder import RunFolder
-
-        return RunFolder(run).read_embedding()
-    return read_embedding(run)
 
 
 def tell(path: Path, rows: int, json: bool) -> None:

@@ -5,7 +5,6 @@ from typing import Literal
 
 from cyclopts import App
 
-from ssge.cli.apply import read_vectors
 from ssge.cli.options import USE, Switch, examples
 
 ENDINGS = {"parquet-vector": ".parquet", "parquet": ".parquet", "csv": ".csv", "npy": ".npy", "word2vec": ".txt"}
@@ -55,6 +54,7 @@ def export(
     from ssge.errors import InputError
     from ssge.evaluation._arrays import unit_rows
     from ssge.io.embeddings import check_embedding_target, write_embedding
+    from ssge.runs.folder import read_vectors
 
     check_embedding_target(out, force)
     ending, texts = out.suffix.casefold(), (".txt", ".vec", ".emb")

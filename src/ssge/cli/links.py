@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from ssge.cli.apply import read_vectors, tell
-from ssge.cli.options import USE, Switch, be_quiet, examples, use_threads
+from ssge.cli.apply import tell
+from ssge.cli.options import BY_ID, NAMING, USE, Naming, Switch, be_quiet, examples, use_threads
 from ssge.terminal import print_cells
 
 
@@ -44,13 +44,14 @@ def links(
     force: Switch = False,
     quiet: Switch = False,
     json: Switch = False,
+    naming: Annotated[Naming, NAMING] = BY_ID,
 ) -> None:
     """Show likely missing edges: pairs of nodes that have none but look like those that do.
 
     The run is trained again without a tenth of the edges for calibration and another tenth for a test. A logistic
     regression learns what tells edges from random pairs: the cosine of the embedding, the cosine of the propagated
-    features, Adamic-Adar, and the degrees. A score of 0.8 means: of pairs like this one, drawn half from the edges and
-    half from all others, four in five are edges.
+    features, Adamic-Adar, and the degrees. Odds of 50 mean: pairs like this one are 50 times as frequent among edges as
+    among random pairs; the score is odds / (1 + odds).
 
     Parameters
     ----------
@@ -80,31 +81,34 @@ def links(
     be_quiet(quiet)
     use_threads(threads)
     from ssge.io.results import check_target, write_results
+    from ssge.runs.answers import pair_columns
     from ssge.runs.links import suggest_links
+    from ssge.runs.names import open_named
 
     check_target(out, force)
-    embedding = read_vectors(run)
-    nodes = embedding.positions(of) if of else None
+    embedding, names = open_named(run, naming.show, naming.nodes, naming.id)
+    nodes = names.positions(of) if of else None
     graph, record = _graph(run, edges, embedding)
     found = suggest_links(graph, embedding.vectors, record, k, nodes, share, seed)
-    source, target = embedding.node_ids[found.links.pairs]
-    columns = {"source": source, "target": target, "score": found.links.score, **found.links.parts}
+    links = found.links
+    own = {"score": links.score, "odds": links.odds, **links.parts}
     if out is not None:
-        tell(out, write_results(out, [columns]), json)
+        tell(out, write_results(out, [pair_columns(names, links.pairs, own)]), json)
     if json:
-        lists = {name: values.tolist() for name, values in columns.items()}
-        pairs = [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
         judged = [score._asdict() for score in found.scores]
+        pairs = _pairs(names, links.pairs, own)
         print(jsonlib.dumps({"test": judged, "hits_at": found.hits_at, "weights": found.weights, "links": pairs}))
         return
     print(f"test: {share:.0%} of the edges held out, against as many random pairs")
     lines = [(score.name, f"{score.auc:.3f}", f"{score.hits:.3f}") for score in found.scores]
     print_cells(("score", "AUC", f"hits@{found.hits_at}"), lines)
     print("likely missing edges")
-    parts = list(found.links.parts.values())
-    rows = zip(source.tolist(), target.tolist(), found.links.score, *parts, strict=True)
-    cells = [(f"{score:.3f}", str(a), str(b), *(f"{part:.2f}" for part in rest)) for a, b, score, *rest in rows]
-    print_cells(("score", "node", "node", *(name.replace("_", " ") for name in found.links.parts)), cells)
+    rows = zip(*links.pairs, links.score, links.odds, *links.parts.values(), strict=True)
+    cells = [
+        (f"{score:.3f}", f"{odds:,.0f}", names.title(a), names.title(b), *(f"{part:.2f}" for part in parts))
+        for a, b, score, odds, *parts in rows
+    ]
+    print_cells(("score", "odds", "node", "node", *(name.replace("_", " ") for name in links.parts)), cells)
 
 
 def duplicates(
@@ -116,6 +120,7 @@ def duplicates(
     out: Path | None = None,
     force: Switch = False,
     json: Switch = False,
+    naming: Annotated[Naming, NAMING] = BY_ID,
 ) -> None:
     """Show pairs of nodes that look like the same thing: each among the nearest of the other.
 
@@ -138,21 +143,31 @@ def duplicates(
         Print as JSON.
     """
     from ssge.io.results import check_target, write_results
+    from ssge.runs.answers import pair_columns
+    from ssge.runs.names import open_named
     from ssge.tasks.duplicates import duplicates as find
 
     check_target(out, force)
-    embedding = read_vectors(run)
+    embedding, names = open_named(run, naming.show, naming.nodes, naming.id)
     found = find(embedding.vectors, k, least)
-    first, second = embedding.node_ids[found.pairs]
-    columns = {"first": first, "second": second, "cosine": found.cosine, "next": found.next}
+    own = {"cosine": found.cosine, "next": found.next}
     if out is not None:
-        tell(out, write_results(out, [columns]), json)
-    rows = list(zip(first.tolist(), second.tolist(), found.cosine.tolist(), found.next.tolist(), strict=True))
+        tell(out, write_results(out, [pair_columns(names, found.pairs, own)]), json)
     if json:
-        print(jsonlib.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=2))
-    else:
-        cells = [(f"{cosine:.3f}", f"{other:.3f}", str(a), str(b)) for a, b, cosine, other in rows]
-        print_cells(("cosine", "next", "node", "node"), cells)
+        print(jsonlib.dumps(_pairs(names, found.pairs, own), indent=2))
+        return
+    rows = zip(*found.pairs, found.cosine, found.next, strict=True)
+    cells = [(f"{cosine:.3f}", f"{other:.3f}", names.title(a), names.title(b)) for a, b, cosine, other in rows]
+    print_cells(("cosine", "next", "node", "node"), cells)
+
+
+def _pairs(names: Any, pairs: Any, own: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return pairs of nodes for JSON."""
+    values = zip(*(column.tolist() for column in own.values()), strict=True)
+    return [
+        {"source": names.of(a), "target": names.of(b), **dict(zip(own, some, strict=True))}
+        for a, b, some in zip(*pairs, values, strict=True)
+    ]
 
 
 def _graph(run: Path, edges: str | None, embedding: Any) -> tuple[Any, Any]:

@@ -38,7 +38,7 @@ class Embedding(NamedTuple):
         rows = self.find(ids)
         if (rows < 0).any():
             unknown = str(ids[int(np.argmin(rows))])
-            raise UnknownNameError("node", unknown, _alike(unknown, self.node_ids.tolist()))
+            raise UnknownNameError("node", unknown, alike(unknown, self.node_ids.tolist()))
         return rows
 
 
@@ -355,7 +355,7 @@ def _first_line(path: Path, file: IO[bytes]) -> str:
     return line.decode("utf-8", "replace")
 
 
-def _alike(text: str, names: Iterable[Any]) -> list[str]:
+def alike(text: str, names: Iterable[Any]) -> list[str]:
     """Return a few names to show beside one that is not there: the most similar, else the first."""
     every = [str(name) for name in names]
     return nearest(text, every, n=5) or [*every[:4], f"… ({len(every):,} nodes)"]

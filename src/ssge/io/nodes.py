@@ -80,7 +80,7 @@ def read_nodes(table: Table, options: ReadOptions, schema: FeatureSchema) -> Nod
     data = table.read(parts, text=[at, *(i for i, kind in kinds.items() if kind in ("category", "bag", "text"))])
     log.info("%s: id %r%s.", table.where, table.names[at], table.form)
     columns = dict(zip(parts, data.columns, strict=True))
-    written = _codes(table, [i for i in chosen if i not in kinds], columns) if table.free else {}
+    written = codes(table, [i for i in chosen if i not in kinds], columns) if table.free else {}
     roles = {at: "the id", **dict.fromkeys(left_out, "ignored")} | ({} if target is None else {target: "the label"})
     raws = []
     for i in chosen:
@@ -130,7 +130,7 @@ def _feature(table: Table, i: int, column: Any, named: bool, kind: str | None) -
     return role if role and not named else raw._replace(note=role or "")
 
 
-def _codes(table: Table, chosen: Sequence[int], found: Mapping[int, Any]) -> dict[int, Any]:
+def codes(table: Table, chosen: Sequence[int], found: Mapping[int, Any]) -> dict[int, Any]:
     """Return, as text, the columns of a text file that look like integers but for a zero in front of some."""
     import pyarrow.types as kinds
 

@@ -245,6 +245,14 @@ def read_columns(edges: Any, schema: FeatureSchema, reading: Mapping[str, Any]) 
     return _nodes(_opened(edges, options, schema), options, schema, str(edges))[0]
 
 
+def own_nodes(path: Path) -> Table | None:
+    """Return the node table that the file of a whole graph holds with all attributes; None for any other file."""
+    if kind_of(path) not in ("graphml", "gml"):
+        return None
+    opened = _opened(path, ReadOptions(), FeatureSchema(features=("table",)))
+    return opened.nodes if isinstance(opened, Tables) else None
+
+
 def _refuse_swapped(edges: Table, nodes: Table) -> None:
     """Refuse a node table that has the two ends of edges as columns, beside an edge table that has not."""
 

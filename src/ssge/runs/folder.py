@@ -204,6 +204,13 @@ class WorkFolder:
                 file.unlink()
 
 
+def read_vectors(path: Path) -> Embedding:
+    """Read the embedding in the folder of a run, or in a file."""
+    if not path.exists():
+        raise InputError(f"No such run or file: {path}.")
+    return RunFolder(path).read_embedding() if path.is_dir() else read_embedding(path)
+
+
 def _texts(record: RunRecord) -> dict[str, str]:
     from ssge.runs.card import card
 

@@ -8,9 +8,9 @@ A pair has these parts, each computed without the held-out edges:
 - ``low_degree``, ``high_degree``: log(1 + degree) of the two nodes.
 
 The score is that of a logistic regression on the parts. It is learned on a tenth of the edges and as many random pairs
-without an edge, and judged on another tenth; the model embeds the graph without either. So a score of 0.8 means: of
-pairs that look like this one, drawn half from the edges and half from the other pairs, four in five are edges.
-Directions and weights of edges play no part in the score.
+without an edge, and judged on another tenth; the model embeds the graph without either. Since both kinds of pairs are
+as many, its odds are a ratio: odds of 50 mean that pairs like this one are 50 times as frequent among edges as among
+random pairs. How many edges are missing nobody knows, so this is not the probability that one is. Directions and weights of edges play no part in the score.
 """
 
 from __future__ import annotations
@@ -77,11 +77,16 @@ class LinkScore(NamedTuple):
 
 
 class Links(NamedTuple):
-    """Pairs without an edge, the likeliest first, with their scores and parts."""
+    """Pairs without an edge, the likeliest first, with their odds and parts."""
 
     pairs: Pairs
-    score: NDArray[np.float64]
+    odds: NDArray[np.float64]
     parts: dict[str, NDArray[np.float64]]
+
+    @property
+    def score(self) -> NDArray[np.float64]:
+        """The odds as a share, between 0 and 1."""
+        return np.asarray(self.odds / (1 + self.odds))
 
 
 def hold_out(graph: Graph, share: float = 0.1, seed: int = 0) -> Held:
@@ -203,10 +208,9 @@ class LinkModel:
         classifier.fit(_matrix(evidence.parts(sample.pairs)), sample.linked)
         return cls(classifier, dict(zip(evidence.names, classifier[-1].coef_[0].tolist(), strict=True)))
 
-    def score(self, parts: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Return the score of each pair, between 0 and 1."""
-        found: NDArray[np.float64] = self.classifier.predict_proba(_matrix(parts))[:, 1]
-        return found
+    def odds(self, parts: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return how many times as frequent pairs like each one are among edges as among random pairs."""
+        return np.asarray(np.exp(self.classifier.decision_function(_matrix(parts))))
 
 
 def calibrate(
@@ -235,7 +239,7 @@ def calibrate(
     evidence = Evidence(held.graph, embed(held.graph), features)
     model = LinkModel.fitted(evidence, held.calibration)
     parts = evidence.parts(held.test.pairs)
-    ways = {"links": model.score(parts), "embedding": parts["embedding"]}
+    ways = {"links": model.odds(parts), "embedding": parts["embedding"]}
     if "features" in parts:
         ways["propagated features"] = parts["features"]
     ways |= {"Adamic-Adar": parts["adamic_adar"], "common neighbors": evidence.common_neighbors(held.test.pairs)}
@@ -267,16 +271,16 @@ def likely_links(
     n = evidence.degree.size
     others = np.arange(n)
     each = [_best(evidence, model, np.stack([np.full(n, node), others]), k) for node in nodes]
-    pairs, score = np.concatenate([one.pairs for one in each], axis=1), np.concatenate([one.score for one in each])
-    return Links(pairs, score, {name: np.concatenate([one.parts[name] for one in each]) for name in evidence.names})
+    pairs, odds = np.concatenate([one.pairs for one in each], axis=1), np.concatenate([one.odds for one in each])
+    return Links(pairs, odds, {name: np.concatenate([one.parts[name] for one in each]) for name in evidence.names})
 
 
 def _best(evidence: Evidence, model: LinkModel, pairs: Pairs, k: int) -> Links:
     pairs = pairs[:, ~evidence.linked(pairs)]
     parts = evidence.parts(pairs)
-    score = model.score(parts) if pairs.size else np.empty(0)
-    best = np.lexsort((pairs[1], pairs[0], -score))[:k]
-    return Links(pairs[:, best], score[best], {name: values[best] for name, values in parts.items()})
+    odds = model.odds(parts) if pairs.size else np.empty(0)
+    best = np.lexsort((pairs[1], pairs[0], -odds))[:k]
+    return Links(pairs[:, best], odds[best], {name: values[best] for name, values in parts.items()})
 
 
 def _candidates(evidence: Evidence, count: int) -> Pairs:
