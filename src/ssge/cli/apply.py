@@ -2,6 +2,7 @@
 
 import json as jsonlib
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -177,7 +178,7 @@ def neighbors(
     every
         Ask about all nodes; needs --out.
     metric
-        cosine, or euclidean distance; columns are centered first.
+        cosine, or euclidean distance, of the vectors as they are written.
     backend
         exact, or faiss for millions of nodes; its recall is measured and logged.
     exclude_linked
@@ -220,14 +221,13 @@ def neighbors(
     value = value_of(metric)
     if json:
         asked = [
-            names.of(row)
-            | {"neighbors": [names.of(i) | {value: float(score)} for i, score in zip(near[near >= 0], scores)]}
+            names.of(row) | {"neighbors": [names.of(i) | {value: float(score)} for i, score in _there(near, scores)]}
             for row, near, scores in zip(rows, *found, strict=True)
         ]
         print(jsonlib.dumps(asked, indent=2))
         return
     for row, near, scores in zip(rows, *found, strict=True):
-        lines = [(f"{score:.3f}", *names.cells(i)) for i, score in zip(near[near >= 0], scores)]
+        lines = [(f"{score:.3f}", *names.cells(i)) for i, score in _there(near, scores)]
         print(f"nearest to {printable(names.title(row))}")  # a title would be folded to the width of the table
         print_cells((value, "node", *names.columns), lines)
 
@@ -419,6 +419,11 @@ def outliers(
         print(jsonlib.dumps([names.of(row) | {"score": float(scores[row])} for row in top], indent=2))
     else:
         print_cells(("score", "node", *names.columns), [(f"{scores[row]:.3f}", *names.cells(row)) for row in top])
+
+
+def _there(near: Any, scores: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield neighbors and their scores; fewer than k where linked nodes are left out."""
+    return ((i, score) for i, score in zip(near, scores, strict=True) if i >= 0)
 
 
 def _linked(edges: str, node_ids: Any) -> Any:

@@ -69,15 +69,18 @@ def nearest(
 def comparable(vectors: NDArray[np.floating[Any]], metric: Metric) -> NDArray[np.floating[Any]]:
     """Return rows that rank neighbors by inner products (cosine) or distances (euclidean).
 
-    Columns are centered: the objective leaves the mean of a column free, and a common offset would make all cosines
-    alike. For cosine the rows then get unit norm; a row of zeros has cosine 0 with all.
+    The one way in which vectors are made ready for a search. For cosine the rows get unit norm, and nothing else: so a
+    vector database that ranks the written vectors by cosine finds the neighbors that are found here. A row of zeros has
+    cosine 0 with all. For distances the mean is taken off, which changes none of them, so that they keep their digits.
     """
     if metric not in METRICS:
         raise UnknownNameError("metric", metric, METRICS)
-    rows: NDArray[np.floating[Any]] = vectors - vectors.mean(axis=0)
-    if metric == "cosine":
-        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(rows.dtype).tiny)
-    return rows
+    if metric == "euclidean":
+        return np.asarray(vectors - vectors.mean(axis=0))
+    peak = np.abs(vectors).max(axis=1, keepdims=True)  # divided out first, so that no square vanishes or overflows
+    rows = vectors / np.where(peak > 0, peak, 1)
+    rows /= np.where(peak > 0, np.linalg.norm(rows, axis=1, keepdims=True), 1)
+    return np.asarray(rows)
 
 
 def check_count(k: int, n: int) -> None:

@@ -10,7 +10,8 @@ A pair has these parts, each computed without the held-out edges:
 The score is that of a logistic regression on the parts. It is learned on a tenth of the edges and as many random pairs
 without an edge, and judged on another tenth; the model embeds the graph without either. Since both kinds of pairs are
 as many, its odds are a ratio: odds of 50 mean that pairs like this one are 50 times as frequent among edges as among
-random pairs. How many edges are missing nobody knows, so this is not the probability that one is. Directions and weights of edges play no part in the score.
+random pairs. How many edges are missing nobody knows, so this is not the probability that one is. Directions and
+weights of edges play no part in the score.
 """
 
 from __future__ import annotations

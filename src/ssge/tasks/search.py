@@ -33,7 +33,7 @@ def search(
 ) -> Neighbors:
     """Return the k nodes nearest to each of some nodes, themselves left out.
 
-    Columns are centered in any case; cosines are those of the centered rows.
+    Cosines are those of the vectors as they are, so that any other program finds the same neighbors.
 
     Parameters
     ----------
