@@ -22,10 +22,14 @@ from ssge.io.embeddings import as_table, column_names, find_ids
 from ssge.io.inputs import is_table, read_given, refuse_edges, refuse_table_of_nodes
 from ssge.methods import METHODS
 from ssge.methods.ssge import SSGEConfig
+from ssge.runs.answers import pair_columns
 from ssge.runs.fit import Run, fit
 from ssge.runs.folder import RunFolder
+from ssge.runs.links import suggest_links
+from ssge.runs.names import Names
 from ssge.runs.plan import Plan, Start, plan
 from ssge.schema import FeatureSchema
+from ssge.tasks.duplicates import duplicates
 from ssge.training.device import choose_device
 
 log = logging.getLogger(__name__)
@@ -191,11 +195,40 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         A pandas data frame if pandas is installed, else a pyarrow table.
         """
         check_is_fitted(self)
-        table = as_table(self.node_ids_, self.embedding_)
-        try:
-            return table.to_pandas()
-        except ImportError:
-            return table
+        return _pandas(as_table(self.node_ids_, self.embedding_))
+
+    def links(self, X: Any, k: int = 20, of: Sequence[Any] | None = None, *, nodes: Any = None, seed: int = 0) -> Any:
+        """Suggest edges that the graph lacks, as ``ssge links`` does: a table of pairs, scores and their parts.
+
+        The model is trained once more, without some of the edges, to calibrate the scores; the log has their AUC.
+
+        Parameters
+        ----------
+        X, nodes
+            The graph that the model was fitted on, as given to `fit`.
+        k, of
+            How many pairs: overall, or for each of the nodes in ``of``.
+        seed
+            Decides which edges are held out.
+        """
+        check_is_fitted(self)
+        graph = self._graph(self._read(X, nodes, self.schema_), None, reset=False)
+        if not np.array_equal(graph.node_ids, self.node_ids_):
+            raise InputError(f"X must be the graph that the model was fitted on; the nodes of {graph.name} are others.")
+        rows = None if of is None else _positions(graph, of)
+        found = suggest_links(graph, self.embedding_, self._run.record, k, rows, seed=seed)
+        for score in found.scores:
+            log.info("%s: AUC %.3f, hits@%d %.3f on held-out edges", score.name, score.auc, found.hits_at, score.hits)
+        links = found.links
+        own = {"score": links.score, "odds": links.odds, **links.parts}
+        return _frame(pair_columns(Names(self.node_ids_), links.pairs, own))
+
+    def duplicates(self, k: int = 20, least: float = -1.0) -> Any:
+        """Return a table of the pairs of nodes that look like the same thing, as ``ssge duplicates`` does."""
+        check_is_fitted(self)
+        found = duplicates(self.embedding_, k, least)
+        own = {"cosine": found.cosine, "next": found.next}
+        return _frame(pair_columns(Names(self.node_ids_), found.pairs, own))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the embedding columns: e000, e001, ..."""
@@ -437,6 +470,20 @@ class SSGE(GraphEmbedder):
             title = METHODS[method].title
             raise InputError(f"The folder holds a model of {title}: ssge.GraphEmbedder.load reads it.")
         return cls(**settings)
+
+
+def _frame(columns: dict[str, Any]) -> Any:
+    import pyarrow as pa
+
+    return _pandas(pa.table({name: pa.array(column) for name, column in columns.items()}))
+
+
+def _pandas(table: Any) -> Any:
+    """Return a pyarrow table as a data frame, where pandas is installed."""
+    try:
+        return table.to_pandas()
+    except ImportError:
+        return table
 
 
 def _nearest(X: Any, n_neighbors: int) -> Any:
