@@ -150,9 +150,8 @@ def test_without_features_there_is_one_part_less() -> None:
     graph = groups()
     model, scores, _ = calibrate(graph, embedded, features=False)
     assert "features" not in model.weights and "propagated features" not in {score.name for score in scores}
-    assert (
-        LinkModel.fitted(Evidence(graph, embedded(graph), False), _half(graph)).weights.keys() == model.weights.keys()
-    )
+    fitted = LinkModel.fitted(Evidence(graph, embedded(graph), False), hold_out(graph).calibration)
+    assert fitted.weights.keys() == model.weights.keys()
 
 
 def test_what_is_refused() -> None:

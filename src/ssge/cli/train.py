@@ -267,8 +267,9 @@ def _with_label(options: dict[str, Any], label: str | None) -> dict[str, Any]:
 def _origin(graph: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return where the graph came from as the record keeps it, with whole paths: it may be read from elsewhere."""
     from ssge.experiments.sources import is_dataset
+    from ssge.io.sql import is_sql, parse
 
     if is_dataset(graph):
         return {"dataset": graph}
     nodes = {"nodes": str(Path(options["nodes"]).resolve())} if "nodes" in options else {}
-    return {"dataset": str(Path(graph).resolve()), "reading": options | nodes}
+    return {"dataset": parse(graph).url if is_sql(graph) else str(Path(graph).resolve()), "reading": options | nodes}

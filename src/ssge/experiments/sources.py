@@ -17,6 +17,7 @@ from ssge.io.embeddings import find_ids
 from ssge.io.features import renew_structure
 from ssge.io.ids import hint
 from ssge.io.reading import read_graph
+from ssge.io.sql import is_sql
 from ssge.runs.folder import RunFolder
 from ssge.schema import FeatureSchema
 
@@ -31,8 +32,8 @@ def open_graph(source: str, reading: dict[str, Any] | None = None, like: Feature
     Parameters
     ----------
     source
-        A name in `DATASETS`, options after a colon; else the path of an edge table or of a whole graph. A file
-        named like a dataset is given by a path, as in ``./cora``.
+        A name in `DATASETS`, options after a colon; else the path of an edge table or of a whole graph, or a database.
+        A file named like a dataset is given by a path, as in ``./cora``.
     reading
         Options of `ssge.read_graph`.
     like
@@ -42,6 +43,8 @@ def open_graph(source: str, reading: dict[str, Any] | None = None, like: Feature
         if reading:
             raise InputError(f"{', '.join(sorted(reading))}: only for a graph of your own; {source} is a dataset.")
         return load(source)
+    if is_sql(source):
+        return read_graph(source, like=like, **(reading or {}))
     path = Path(source)
     if not path.exists() and not path.suffix and path.name == source:  # more likely a name mistyped than a file
         return load(source)

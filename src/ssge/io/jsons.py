@@ -38,8 +38,9 @@ class JsonTable:
         try:
             bags = pa.array(lists, pa.list_(pa.int64()))
         except (pa.ArrowException, OverflowError, TypeError):  # some are text, or too large
-            bags = pa.array([list(map(str, items)) for items in lists], pa.list_(pa.string()))
-        self._table = pa.table([pa.array(names, pa.string()), bags], names=self.names)
+            bags = pa.array([[_text(path, name, item) for item in items] for name, items in entries], _strings())
+        ids = pa.array([_text(path, name, name) for name in names], pa.string())
+        self._table = pa.table([ids, bags], names=self.names)
 
     def read(self, columns: Sequence[int], text: Any = ()) -> Any:
         """Return columns as a pyarrow table."""
@@ -48,6 +49,20 @@ class JsonTable:
     def place(self, row: int) -> str:
         """Return the node of a row."""
         return f"{self.where}, node {shown(self._table.column(0)[row].as_py())}"
+
+
+def _text(path: Path, name: str, item: int | str) -> str:
+    """Return an id as text; half of a surrogate pair, which JSON can write, is none."""
+    text = str(item)
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise InputError(f"{path}, node {shown(name)}: its ids are no text: {shown(text)}.")
+    return text
+
+
+def _strings() -> Any:
+    import pyarrow as pa
+
+    return pa.list_(pa.string())
 
 
 def _entries(path: Path, limit: int) -> list[tuple[str, Any]]:

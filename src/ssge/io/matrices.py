@@ -85,7 +85,7 @@ def _edge_list(path: Path, arrays: Mapping[str, NDArray[Any]], limit: int) -> Pa
 
 
 def _sizes(path: Path, archive: zipfile.ZipFile, limit: int) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:
-    """Return the members that are arrays, after a check that together they are within the limit, and the pickled ones."""
+    """Return the members that are arrays, checked to be within the limit together, and the names of pickled ones."""
     wanted, pickled, size = {}, [], 0
     for member in archive.infolist():
         name = member.filename.removesuffix(".npy")

@@ -30,6 +30,7 @@ from ssge.io.ogb import read_ogb
 from ssge.io.options import ReadOptions
 from ssge.io.roles import by_label, by_neighbors
 from ssge.io.sources import LIMIT
+from ssge.io.sql import is_sql, parse, read_tables
 from ssge.io.tables import ParquetTable, Table, is_frame, named, open_table
 from ssge.schema import FeatureSchema, LeftOut
 
@@ -74,7 +75,8 @@ def read_graph(
         A table with one edge per row: CSV, TSV or other delimited text (also gzip or zstd), a Parquet file or a folder
         of them, a pandas, polars or pyarrow table. Or a whole graph: scipy or gnn-benchmark ``.npz``, Matrix Market,
         GraphML, GML, a PyG ``Data`` in a ``.pt`` file, a folder with the raw files of an OGB dataset; a NetworkX, PyG
-        or DGL graph, a scipy sparse adjacency, a `Graph`. Pickles are never opened.
+        or DGL graph, a scipy sparse adjacency, a `Graph`. Or a DuckDB database, ``duckdb:///flights.db?edges=routes&
+        nodes=airports``, with tables, views or queries. Pickles are never opened.
     nodes
         A table with one node per row, as above, or JSON with the ids that each node has, ``{node: [ids]}``. The nodes
         of a matrix have no ids: rows are in the order of its nodes.
@@ -125,8 +127,18 @@ def read_graph(
     more = (features, pairs, direction, delimiter, header, missing, scale, unknown, limit, bag, text)
     options = ReadOptions(*named, *more)
     where = printable(str(edges)) if isinstance(edges, str | Path) else "edges"
-    found = printable(Path(edges).name.split(".")[0]) if isinstance(edges, str | Path) else ""
+    file = edges.partition("?")[0] if is_sql(edges) else edges
+    found = printable(Path(file).name.split(".")[0]) if isinstance(file, str | Path) else ""
+    edges, options = _of_database(edges, options)
     return _read(edges, options, options.schema(like), where, name or found or "graph")
+
+
+def _of_database(edges: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:
+    """Return the tables of edges and nodes in a database; anything else as it is."""
+    if not is_sql(edges):
+        return edges, options
+    found, nodes = read_tables(parse(edges), options.limit or LIMIT)
+    return found, options if options.nodes is not None else replace(options, nodes=nodes)
 
 
 def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, name: str) -> Graph:
@@ -241,8 +253,9 @@ def read_columns(edges: Any, schema: FeatureSchema, reading: Mapping[str, Any]) 
     """
     if not schema.table_columns:
         return None
-    options = ReadOptions(**reading)
-    return _nodes(_opened(edges, options, schema), options, schema, str(edges))[0]
+    where = str(edges)
+    edges, options = _of_database(edges, ReadOptions(**reading))
+    return _nodes(_opened(edges, options, schema), options, schema, where)[0]
 
 
 def own_nodes(path: Path) -> Table | None:
