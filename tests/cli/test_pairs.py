@@ -38,7 +38,7 @@ def failed(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
 
 def test_links_overall_and_of_some_nodes(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(printed(capsys, "links", run, "-k", "5", "--show", "label", "--json"))
-    assert [score["name"] for score in found["test"]][:2] == ["links", "embedding"]
+    assert [score["name"] for score in found["test"]][::2][:2] == ["links", "embedding"]
     assert 0.5 < found["test"][0]["auc"] <= 1 and set(found["weights"]) >= {"embedding", "adamic_adar"}
     pairs = [(link["source"]["id"], link["target"]["id"]) for link in found["links"]]
     assert len(pairs) == 5 and not set(pairs) & linked() and "label" in found["links"][0]["source"]

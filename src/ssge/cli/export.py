@@ -58,7 +58,7 @@ def export(
 
     check_embedding_target(out, force)
     ending, texts = out.suffix.casefold(), (".txt", ".vec", ".emb")
-    kind = format or next((name for name, usual in ENDINGS.items() if usual == ending), "word2vec")
+    kind: str = format or next((name for name, usual in ENDINGS.items() if usual == ending), "word2vec")
     if ending != ENDINGS[kind] and not (kind == "word2vec" and ending in texts):
         raise InputError(f"--format {kind} needs a file that ends in {ENDINGS[kind]}; received {out.name}.")
     node_ids, vectors = read_vectors(run)

@@ -124,7 +124,7 @@ def read_graph(
     """
     pairs: Any = list(edge_columns.items()) if isinstance(edge_columns, Mapping) else edge_columns
     named = (nodes, source, target, weight, id, columns, ignore, label)
-    more = (features, pairs, direction, delimiter, header, missing, scale, unknown, limit, bag, text)
+    more: Any = (features, pairs, direction, delimiter, header, missing, scale, unknown, limit, bag, text)
     options = ReadOptions(*named, *more)
     where = printable(str(edges)) if isinstance(edges, str | Path) else "edges"
     file = edges.partition("?")[0] if is_sql(edges) else edges
@@ -230,8 +230,8 @@ def _nodes(
         table, options = found.nodes, replace(options, source="source", target="target", id="id")
     if table is not None:
         return read_nodes(table, options, schema), options
-    named_columns = (options.id, options.columns, options.ignore or None, options.label, options.bag, options.text)
-    if any(column is not None for column in named_columns):
+    others = (options.id, options.columns, options.ignore or None, options.label, options.bag, options.text)
+    if any(column is not None for column in others):
         raise InputError("id, columns, ignore, label, bag and text name columns of a node table: give nodes=...")
     if not isinstance(found, Parts) and (lacking := schema.table_columns):
         needed = cut(", ".join(column.name for column in lacking))

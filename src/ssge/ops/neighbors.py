@@ -111,8 +111,9 @@ def scored(
 def _without(found: Neighbors, out: NDArray[np.bool_]) -> Neighbors:
     """Return neighbors with those that are left out at the end, as -1 and NaN."""
     order = np.argsort(out, axis=1, kind="stable")
-    position, score, out = (np.take_along_axis(part, order, axis=1) for part in (*found, out))
-    return Neighbors(np.where(out, -1, position), np.where(out, np.nan, score))
+    position, score = (np.take_along_axis(part, order, axis=1) for part in found)
+    last = np.take_along_axis(out, order, axis=1)
+    return Neighbors(np.where(last, -1, position), np.where(last, np.nan, score))
 
 
 def _largest(similar: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64]:

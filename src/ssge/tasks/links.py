@@ -17,7 +17,7 @@ weights of edges play no part in the score.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -182,7 +182,8 @@ class Evidence:
 
     def linked(self, pairs: Pairs) -> NDArray[np.bool_]:
         """Return whether the two nodes of each pair have an edge, or are one."""
-        return np.asarray(self.adjacency[pairs[0], pairs[1]] > 0).ravel() | (pairs[0] == pairs[1])
+        found: NDArray[np.bool_] = np.asarray(self.adjacency[pairs[0], pairs[1]] > 0).ravel()
+        return found | (pairs[0] == pairs[1])
 
 
 @dataclass(frozen=True)
@@ -199,19 +200,20 @@ class LinkModel:
     weights: dict[str, float]
 
     @classmethod
-    def fitted(cls, evidence: Evidence, sample: Sample) -> LinkModel:
+    def fitted(cls, parts: Mapping[str, NDArray[np.float64]], linked: NDArray[np.bool_]) -> LinkModel:
         """Learn which parts tell edges from other pairs."""
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
 
         classifier = make_pipeline(StandardScaler(), LogisticRegression())
-        classifier.fit(_matrix(evidence.parts(sample.pairs)), sample.linked)
-        return cls(classifier, dict(zip(evidence.names, classifier[-1].coef_[0].tolist(), strict=True)))
+        classifier.fit(np.stack(list(parts.values()), axis=1), linked)
+        return cls(classifier, dict(zip(parts, classifier[-1].coef_[0].tolist(), strict=True)))
 
-    def odds(self, parts: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    def odds(self, parts: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
         """Return how many times as frequent pairs like each one are among edges as among random pairs."""
-        return np.asarray(np.exp(self.classifier.decision_function(_matrix(parts))))
+        matrix = np.stack([parts[name] for name in self.weights], axis=1)
+        return np.asarray(np.exp(self.classifier.decision_function(matrix)))
 
 
 def calibrate(
@@ -238,9 +240,15 @@ def calibrate(
     """
     held = hold_out(graph, share, seed)
     evidence = Evidence(held.graph, embed(held.graph), features)
-    model = LinkModel.fitted(evidence, held.calibration)
+    known, linked = evidence.parts(held.calibration.pairs), held.calibration.linked
+    model = LinkModel.fitted(known, linked)
+    without = LinkModel.fitted({name: part for name, part in known.items() if name != "embedding"}, linked)
     parts = evidence.parts(held.test.pairs)
-    ways = {"links": model.odds(parts), "embedding": parts["embedding"]}
+    ways = {
+        "links": model.odds(parts),
+        "links without the embedding": without.odds(parts),
+        "embedding": parts["embedding"],
+    }
     if "features" in parts:
         ways["propagated features"] = parts["features"]
     ways |= {"Adamic-Adar": parts["adamic_adar"], "common neighbors": evidence.common_neighbors(held.test.pairs)}
@@ -307,10 +315,6 @@ def _judged(name: str, score: NDArray[np.float64], linked: NDArray[np.bool_], k:
     return LinkScore(name, float(roc_auc_score(linked, score)), float((score[linked] > bound).mean()))
 
 
-def _matrix(parts: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-    return np.stack([parts[name] for name in PARTS if name in parts], axis=1)
-
-
 def _keys(pairs: Pairs, n: int) -> NDArray[np.int64]:
     """Return one number for each pair, whatever its direction."""
     return np.asarray(pairs.min(axis=0).astype(np.int64) * n + pairs.max(axis=0))
@@ -351,4 +355,4 @@ class _CenteredCosine:
 
     def __call__(self, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.float64]:
         product = _row_products(self.rows[i], self.rows[j]) - self.shift[i] - self.shift[j]
-        return np.clip(product / (self.norm[i] * self.norm[j]), -1, 1)
+        return np.asarray(np.clip(product / (self.norm[i] * self.norm[j]), -1, 1))
