@@ -14,7 +14,7 @@ from typing import Any
 from cyclopts import App, CycloptsError
 
 from ssge import __version__
-from ssge.cli import apply, evaluate, export, info, links, train
+from ssge.cli import apply, compare, evaluate, export, info, links, train
 from ssge.cli.options import examples, with_settings
 from ssge.cli.settings import all_settings, settings_class
 from ssge.errors import InputError, SSGEError
@@ -40,6 +40,7 @@ def application(config: Any = NoneType) -> App:
     )
     train.register(app, config)
     evaluate.register(app, config)
+    compare.register(app)
     apply.register(app)
     links.register(app)
     export.register(app)

@@ -139,7 +139,7 @@ def fit(
     with kept_memory():
         done = run(
             data, planned, RunFolder(out), checkpoint_every=checkpoint_every, resume=resume, force=force, quiet=quiet,
-            **_origin(graph, options),
+            **origin_of(graph, options),
         )  # fmt: skip
     if warm_start:
         tell_drift(RunFolder(warm_start).read_embedding(), done.embedding)
@@ -264,7 +264,7 @@ def _with_label(options: dict[str, Any], label: str | None) -> dict[str, Any]:
     return options
 
 
-def _origin(graph: str, options: dict[str, Any]) -> dict[str, Any]:
+def origin_of(graph: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return where the graph came from as the record keeps it, with whole paths: it may be read from elsewhere."""
     from ssge.experiments.sources import is_dataset
     from ssge.io.sql import is_sql, parse

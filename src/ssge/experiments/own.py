@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,11 +17,12 @@ from ssge.errors import InputError
 from ssge.evaluation import geometry
 from ssge.evaluation.edges import edge_figures
 from ssge.experiments.compare import Kept, Labeled, fit_seeds, score
-from ssge.experiments.protocols import Protocol
+from ssge.experiments.protocols import PROTOCOLS, Protocol
 from ssge.experiments.references import propagated_features, raw_features
 from ssge.experiments.sources import reopen
 from ssge.experiments.tables import Row, rows
 from ssge.graph import Graph
+from ssge.methods import METHODS
 from ssge.records import RunRecord
 from ssge.runs.folder import RunFolder
 from ssge.runs.plan import plan
@@ -131,25 +133,57 @@ def compare_methods(
     referenced, device, force, quiet
         As in `ssge.experiments.compare.compare`.
     """
-    if seeds < 1:
-        raise InputError(f"seeds must be 1 or more; received {seeds}.")
-    planned_methods = [plan(graph.info, name, device=device) for name in methods]
-    plans = {planned.method.name: planned for planned in planned_methods}
-    if not plans:
-        raise InputError("methods must name one method at least; received none.")
+    fitted = _fitted(methods, graph, protocol, seeds, out, dataset, reading, labeled, device, force, quiet)
     marks = {} if labeled is None else {"labels": digest(labeled)}
-    folders, kept = {}, {}
-    for name, planned in plans.items():
-        config = planned.config.model_dump(mode="json")
-        kept[name] = Kept(out / name, dataset, graph, protocol, config, force, labeled)
-        folders[name] = fit_seeds(planned, graph, seeds, kept[name], quiet, dict(reading or {}))
     shared = Kept(out / "references", dataset, graph, protocol, marks, force, labeled)
     records = shared.references() if referenced else []
-    for name, planned in plans.items():
-        for folder in folders[name]:
-            record = _scored(folder, graph, kept[name])
-            records.append(record.model_copy(update={"method": planned.method.title}))
-    return Comparison(records, protocol.name, next(iter(plans.values())).method.title)
+    for title, (kept, folders) in fitted.items():
+        records += [_scored(folder, graph, kept).model_copy(update={"method": title}) for folder in folders]
+    return Comparison(records, protocol.name, next(iter(fitted)))
+
+
+def fit_methods(
+    methods: Sequence[str],
+    graph: Graph,
+    seeds: int,
+    out: Path,
+    *,
+    dataset: str,
+    reading: Mapping[str, Any] | None = None,
+    device: str = "cpu",
+    force: bool = False,
+    quiet: bool = False,
+) -> dict[str, list[RunFolder]]:
+    """Fit methods as `compare_methods` does, without scoring them; return their folders by title."""
+    protocol = PROTOCOLS["quick"]
+    fitted = _fitted(methods, graph, protocol, seeds, out, dataset, reading, None, device, force, quiet)
+    return {title: folders for title, (_, folders) in fitted.items()}
+
+
+def _fitted(
+    methods: Sequence[str],
+    graph: Graph,
+    protocol: Protocol,
+    seeds: int,
+    out: Path,
+    dataset: str,
+    reading: Mapping[str, Any] | None,
+    labeled: Labeled | None,
+    device: str,
+    force: bool,
+    quiet: bool,
+) -> dict[str, tuple[Kept, list[RunFolder]]]:
+    if seeds < 1:
+        raise InputError(f"seeds must be 1 or more; received {seeds}.")
+    plans = [plan(graph.info, name.strip(), device=device) for name in methods if name.strip()]
+    if not plans:
+        raise InputError("methods must name one method at least; received none.")
+    fitted = {}
+    for planned in plans:
+        name, config = planned.method.name, planned.config.model_dump(mode="json")
+        kept = Kept(out / name, dataset, graph, protocol, config, force, labeled)
+        fitted[planned.method.title] = kept, fit_seeds(planned, graph, seeds, kept, quiet, dict(reading or {}))
+    return fitted
 
 
 def compare_runs(
@@ -163,21 +197,29 @@ def compare_runs(
         record = folder.read_record()
         settings = repr((record.method, sorted(record.config.items()), record.recipe))
         groups.setdefault(settings, []).append(folder)
-    records: list[RunRecord] = []
     dataset = opened[0].read_record().dataset
-    if referenced:
-        import tempfile
-
-        with tempfile.TemporaryDirectory() as place:
-            records = Kept(Path(place), dataset, graph, protocol, {}, False, labeled).references()
+    records = _references(graph, protocol, dataset, labeled) if referenced else []
+    titles = [METHODS[group[0].read_record().method].title for group in groups.values()]
     names = []
-    for group in groups.values():
-        name = ", ".join(folder.path.name for folder in group)
+    for title, group in zip(titles, groups.values(), strict=True):
+        places = ", ".join(str(folder.path) for folder in group)
+        name = title if titles.count(title) == 1 else f"{title} ({places})"
         names.append(name)
         for folder in group:
             kept = Kept(folder.path.parent, dataset, graph, protocol, {}, False, labeled)
             records.append(_scored(folder, graph, kept).model_copy(update={"method": name}))
     return Comparison(records, protocol.name, names[0])
+
+
+def references_of(graph: Graph, protocol: Protocol, dataset: str) -> list[Row]:
+    """Return the reference rows of a graph with labels."""
+    return rows(_references(graph, protocol, dataset), protocol.name)
+
+
+def _references(graph: Graph, protocol: Protocol, dataset: str, labeled: Labeled | None = None) -> list[RunRecord]:
+    """Score the reference rows and keep them nowhere: a run's folder belongs to the run."""
+    with TemporaryDirectory() as place:
+        return Kept(Path(place), dataset, graph, protocol, {}, False, labeled).references()
 
 
 def _scored(folder: RunFolder, graph: Graph, kept: Kept) -> RunRecord:
