@@ -36,6 +36,7 @@ from ssge.runs.recipes import Recipe, load_recipe, recipes
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
 TRAINING = ("training.trainer", "evaluation", "methods.ssge")
+EFFICIENCY = ("methods.dgi", "methods.mvgrl", "methods.grace", "methods.homogcl")
 
 
 class Page(NamedTuple):
@@ -73,10 +74,18 @@ GROUPS = (
     Group("links", "links.json", (*TRAINING, "tasks.links"), (Page("docs/links.md", "table", "block"),)),
     Group("outliers", "outliers.json", (*TRAINING, "tasks.outliers")),
     Group("speed", "speed.json", TRAINING, (Page("docs/speed.md", "speed", "block"),)),
+    Group("precision", "precision.json", TRAINING, (Page("docs/speed.md", "precision", "block"),)),
+    Group("training_time", "training_time.json", TRAINING, (Page("docs/speed.md", "training time", "block"),)),
     Group("scaling", "scaling.json", TRAINING, (Page("docs/scaling.png", None, "block"),)),
     Group("family", "family.json", (*TRAINING, "methods.cca_ssg", "methods.g_bt")),
+    Group("efficiency", "efficiency.json", (*TRAINING, *EFFICIENCY), (
+        Page("docs/baselines.md", "efficiency", "block"),
+    )),
     Group("walks", "walks.json", ("ops.walks",)),
     Group("reading", "reading.json", ("io.reading",)),
+    Group("ranks", "ranks.json", (*TRAINING, "ops.collective", "ops.sharded")),
+    Group("sampled", "sampled.json", (*TRAINING, "ops.neighbor_sampling")),
+    Group("sampling", "sampling.json", ("ops.neighbor_sampling",)),
     Group("scoring", "scoring.json", ("evaluation", "experiments.protocols")),
 )  # fmt: skip
 

@@ -22,20 +22,18 @@ from ssge.io.embeddings import as_table, column_names, find_ids
 from ssge.io.inputs import is_table, read_given, refuse_edges, refuse_table_of_nodes
 from ssge.methods import METHODS
 from ssge.methods.ssge import SSGEConfig
-from ssge.runs.answers import pair_columns
 from ssge.runs.fit import Run, fit
 from ssge.runs.folder import RunFolder
-from ssge.runs.links import suggest_links
-from ssge.runs.names import Names
 from ssge.runs.plan import Plan, Start, plan
 from ssge.schema import FeatureSchema
-from ssge.tasks.duplicates import duplicates
 from ssge.training.device import choose_device
+from ssge.training.precision import Precision
+from ssge.uses import Uses, frame
 
 log = logging.getLogger(__name__)
 
 
-class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Any method of the package as an estimator.
 
     The same settings and seed give the same bytes as ``ssge fit``.
@@ -50,8 +48,9 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Start each `fit` with the weights of the one before, as for a graph that has grown.
     n_neighbors
         When a matrix is given without ``adjacency``: neighbors per row in the graph made of the rows.
-    device, dtype
-        Where and in which precision to train.
+    device, precision
+        Where and in which precision to train: ``float32``, ``float64``, ``bf16`` (products in bfloat16, all else in
+        float32), or ``auto`` (bf16 where the processor or GPU has it).
     random_state
         Seed of the weights and of every random draw.
     verbose
@@ -99,7 +98,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         warm_start: bool = False,
         n_neighbors: int = 10,
         device: str = "cpu",
-        dtype: Literal["float32", "float64"] = "float32",
+        precision: Precision = "float32",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
         **settings: Any,
@@ -109,7 +108,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.warm_start = warm_start
         self.n_neighbors = n_neighbors
         self.device = device
-        self.dtype = dtype
+        self.precision = precision
         self.random_state = random_state
         self.verbose = verbose
         self._settings = settings
@@ -195,40 +194,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         A pandas data frame if pandas is installed, else a pyarrow table.
         """
         check_is_fitted(self)
-        return _pandas(as_table(self.node_ids_, self.embedding_))
-
-    def links(self, X: Any, k: int = 20, of: Sequence[Any] | None = None, *, nodes: Any = None, seed: int = 0) -> Any:
-        """Suggest edges that the graph lacks, as ``ssge links`` does: a table of pairs, scores and their parts.
-
-        The model is trained once more, without some of the edges, to calibrate the scores; the log has their AUC.
-
-        Parameters
-        ----------
-        X, nodes
-            The graph that the model was fitted on, as given to `fit`.
-        k, of
-            How many pairs: overall, or for each of the nodes in ``of``.
-        seed
-            Decides which edges are held out.
-        """
-        check_is_fitted(self)
-        graph = self._graph(self._read(X, nodes, self.schema_), None, reset=False)
-        if not np.array_equal(graph.node_ids, self.node_ids_):
-            raise InputError(f"X must be the graph that the model was fitted on; the nodes of {graph.name} are others.")
-        rows = None if of is None else _positions(graph, of)
-        found = suggest_links(graph, self.embedding_, self._run.record, k, rows, seed=seed)
-        for score in found.scores:
-            log.info("%s: AUC %.3f, hits@%d %.3f on held-out edges", score.name, score.auc, found.hits_at, score.hits)
-        links = found.links
-        own = {"score": links.score, "odds": links.odds, **links.parts}
-        return _frame(pair_columns(Names(self.node_ids_), links.pairs, own))
-
-    def duplicates(self, k: int = 20, least: float = -1.0) -> Any:
-        """Return a table of the pairs of nodes that look like the same thing, as ``ssge duplicates`` does."""
-        check_is_fitted(self)
-        found = duplicates(self.embedding_, k, least)
-        own = {"cosine": found.cosine, "next": found.next}
-        return _frame(pair_columns(Names(self.node_ids_), found.pairs, own))
+        return frame(as_table(self.node_ids_, self.embedding_))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the embedding columns: e000, e001, ..."""
@@ -264,7 +230,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         folder = RunFolder(Path(path))
         record = folder.read_record()
-        settings = {**record.config, "random_state": record.seed, "dtype": record.dtype, "device": device}
+        settings = {**record.config, "random_state": record.seed, "precision": record.precision, "device": device}
         settings["n_neighbors"] = record.reading.get("n_neighbors", 10)
         model = cls._of_method(record.method, {key: _tuple(value) for key, value in settings.items()})
         method = folder.read_model(str(choose_device(device)))
@@ -294,7 +260,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = []  # the embedding has the dtype that was asked for
+        tags.transformer_tags.preserves_dtype = []  # the precision that was asked for decides
         return tags
 
     @property
@@ -317,7 +283,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             start=self._start,
             seed=seed,
             device=self.device,
-            dtype=self.dtype,
+            precision=self.precision,
         )
 
     def _check_schema(self, graph: Graph) -> None:
@@ -337,7 +303,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _graph(self, X: Any, adjacency: Any, reset: bool) -> Graph:
         """Make a graph of what was given; matrices go through scikit-learn's own check first."""
-        dtype = np.float64 if self.dtype == "float64" else np.float32
+        dtype = np.float64 if self.precision == "float64" else np.float32
         if isinstance(X, Graph) or is_graph(X):
             if adjacency is not None:
                 raise InputError("adjacency goes with a matrix of features; X is a graph already.")
@@ -381,10 +347,12 @@ class SSGE(GraphEmbedder):
         Of Adam.
     batch_nodes
         Nodes per training step, several times the embedding width. Bounds the memory on a large graph.
+    fanouts
+        With ``batch_nodes``: how many neighbors of a node are drawn, by hops from the nodes of a step.
     alignment_weight, activation, output_bias, offset, normalization, eigenvalue_floor, floor_mode, objective, \
-    shrinkage, direct_width, temperature
+    covariance_momentum, shrinkage, direct_width, temperature
         See `ssge.methods.ssge.SSGEConfig`.
-    warm_start, n_neighbors, device, dtype, random_state, verbose
+    warm_start, n_neighbors, device, precision, random_state, verbose
         See `GraphEmbedder`.
 
     Notes
@@ -416,6 +384,7 @@ class SSGE(GraphEmbedder):
         lr: float | None = None,
         weight_decay: float | None = None,
         batch_nodes: int | None = None,
+        fanouts: Sequence[int] | None = None,
         alignment_weight: float | None = None,
         activation: Literal["elu", "relu", "none"] | None = None,
         output_bias: bool | None = None,
@@ -424,13 +393,14 @@ class SSGE(GraphEmbedder):
         eigenvalue_floor: float | None = None,
         floor_mode: Literal["tangent", "clamp"] | None = None,
         objective: Literal["gaussian", "w-mse", "directclr"] | None = None,
+        covariance_momentum: float | None = None,
         shrinkage: float | None = None,
         direct_width: int | None = None,
         temperature: float | None = None,
         warm_start: bool = False,
         n_neighbors: int = 10,
         device: str = "cpu",
-        dtype: Literal["float32", "float64"] = "float32",
+        precision: Precision = "float32",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
     ) -> None:
@@ -443,6 +413,7 @@ class SSGE(GraphEmbedder):
         self.lr = lr
         self.weight_decay = weight_decay
         self.batch_nodes = batch_nodes
+        self.fanouts = fanouts
         self.alignment_weight = alignment_weight
         self.activation = activation
         self.output_bias = output_bias
@@ -451,13 +422,14 @@ class SSGE(GraphEmbedder):
         self.eigenvalue_floor = eigenvalue_floor
         self.floor_mode = floor_mode
         self.objective = objective
+        self.covariance_momentum = covariance_momentum
         self.shrinkage = shrinkage
         self.direct_width = direct_width
         self.temperature = temperature
         self.warm_start = warm_start
         self.n_neighbors = n_neighbors
         self.device = device
-        self.dtype = dtype
+        self.precision = precision
         self.random_state = random_state
         self.verbose = verbose
 
@@ -470,20 +442,6 @@ class SSGE(GraphEmbedder):
             title = METHODS[method].title
             raise InputError(f"The folder holds a model of {title}: ssge.GraphEmbedder.load reads it.")
         return cls(**settings)
-
-
-def _frame(columns: dict[str, Any]) -> Any:
-    import pyarrow as pa
-
-    return _pandas(pa.table({name: pa.array(column) for name, column in columns.items()}))
-
-
-def _pandas(table: Any) -> Any:
-    """Return a pyarrow table as a data frame, where pandas is installed."""
-    try:
-        return table.to_pandas()
-    except ImportError:
-        return table
 
 
 def _nearest(X: Any, n_neighbors: int) -> Any:

@@ -13,8 +13,7 @@ import ssge
 from graphs import random_graph
 from ssge.errors import InputError
 from ssge.graph import Graph
-from ssge.ops.propagation import propagate
-from ssge.tasks.links import Evidence, calibrate, hold_out, likely_links
+from ssge.tasks.links import Evidence, calibrate, hold_out, likely_links, propagated
 
 
 def undirected(graph: Graph) -> set[tuple[int, int]]:
@@ -31,7 +30,7 @@ def groups(n: int = 120, seed: int = 0) -> Graph:
 
 
 def embedded(graph: Graph) -> NDArray[Any]:
-    return np.asarray(propagate(graph, 1))
+    return np.asarray(propagated(graph, 1))
 
 
 def test_held_out_edges_are_gone_in_both_directions() -> None:
@@ -83,7 +82,7 @@ def test_parts_are_what_they_say(sparse: bool) -> None:
     np.testing.assert_array_equal(evidence.common_neighbors(pairs), common)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     np.testing.assert_allclose(parts["embedding"], (unit @ unit.T)[i, j], atol=1e-12)
-    spread = propagate(graph)
+    spread = propagated(graph)
     rows = spread.toarray() if sp.issparse(spread) else spread
     rows = rows - rows.mean(axis=0)
     expected = (rows @ rows.T)[i, j] / (np.linalg.norm(rows, axis=1)[i] * np.linalg.norm(rows, axis=1)[j])
@@ -126,7 +125,7 @@ def test_a_missing_edge_of_a_clique_is_found_first() -> None:
     edges = [(a, b) for at in (0, 12, 24) for a in range(at, at + 12) for b in range(a + 1, at + 12)]
     edges.remove((13, 17))
     graph = Graph.of(edges=np.array(edges), features=np.repeat(np.eye(3), 12, axis=0) + 0.01 * np.arange(36)[:, None])
-    evidence = Evidence(graph, np.asarray(propagate(graph)))
+    evidence = Evidence(graph, np.asarray(propagated(graph)))
     model, _, _ = calibrate(graph, embedded)
     found = likely_links(evidence, model, 5)
     assert found.pairs[:, 0].tolist() == [13, 17] and (np.diff(found.odds) <= 0).all()

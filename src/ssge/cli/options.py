@@ -15,8 +15,8 @@ T = TypeVar("T")
 MOST_THREADS = 8
 """Per core: more of them only wait for each other, and very many end the process."""
 
-TRAIN, USE, JUDGE, SHOW = (
-    Group(title, sort_key=i) for i, title in enumerate(("Learn", "Use", "Judge", "Show what there is"))
+TRAIN, USE, LOOK, JUDGE, SHOW = (
+    Group(title, sort_key=i) for i, title in enumerate(("Learn", "Use", "Look", "Judge", "Show what there is"))
 )
 """Groups of commands, in the order of the overview."""
 

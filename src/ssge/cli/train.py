@@ -60,7 +60,7 @@ def fit(
     config_file: Annotated[Path | None, Parameter(name="--config")] = None,
     seed: int = 0,
     device: str = "cpu",
-    dtype: Literal["float32", "float64"] = "float32",
+    precision: Literal["auto", "bf16", "float32", "float64"] = "float32",
     threads: int | None = None,
     checkpoint_every: int = 10,
     resume: Switch = False,
@@ -96,8 +96,8 @@ def fit(
         Decides the initial weights and every random draw.
     device
         cpu, cuda, cuda:1, ..., or auto.
-    dtype
-        Precision of the training.
+    precision
+        Of the training. bf16: products in bfloat16, all else in float32. auto: bf16 where the processor or GPU has it.
     threads
         Processor threads. Results are bit-equal only at the same number.
     checkpoint_every
@@ -120,6 +120,7 @@ def fit(
     from ssge.runs.plan import Start, choose_method, plan
     from ssge.runs.recipes import load_recipe
     from ssge.training.allocator import kept_memory
+    from ssge.training.distributed import is_main
 
     if warm_start and out.resolve() == warm_start.resolve():
         raise InputError(f"--out must be another folder than --warm-start; received {out} for both.")
@@ -134,13 +135,15 @@ def fit(
     data = open_graph(graph, options, schema)
     planned = plan(
         data.info, name, recipe=recipe, config_file=config_file, settings=given(settings), start=start, seed=seed,
-        device=device, dtype=dtype,
+        device=device, precision=precision,
     )  # fmt: skip
     with kept_memory():
         done = run(
             data, planned, RunFolder(out), checkpoint_every=checkpoint_every, resume=resume, force=force, quiet=quiet,
             **origin_of(graph, options),
         )  # fmt: skip
+    if not is_main():
+        return
     if warm_start:
         tell_drift(RunFolder(warm_start).read_embedding(), done.embedding)
     if json:
@@ -148,7 +151,7 @@ def fit(
         return
     n, d = done.embedding.vectors.shape
     final = ", ".join(f"{k} {v:.4g}" for k, v in done.record.final.items() if k not in ("epoch", "seconds"))
-    print(f"{n:,} nodes x {d} columns in {done.record.seconds:.1f} s ({final})")
+    print(f"{n:,} nodes x {d} columns" + (f" in {done.record.seconds:.1f} s ({final})" if final else ""))
     print(f"embedding: {RunFolder(out).embedding}")
 
 
@@ -159,7 +162,7 @@ def estimate(
     method: str | None = None,
     recipe: str | None = None,
     config_file: Annotated[Path | None, Parameter(name="--config")] = None,
-    dtype: Literal["float32", "float64"] = "float32",
+    precision: Literal["auto", "bf16", "float32", "float64"] = "float32",
     threads: int | None = None,
     quiet: Switch = False,
     json: Switch = False,
@@ -181,8 +184,8 @@ def estimate(
         Take the settings of a recipe (ssge ls recipes).
     config_file
         Take settings from a TOML file, such as the config.toml of another run.
-    dtype
-        Precision of the training.
+    precision
+        Of the training. bf16: products in bfloat16, all else in float32. auto: bf16 where the processor or GPU has it.
     threads
         Processor threads.
     quiet
@@ -202,7 +205,9 @@ def estimate(
     name = choose_method(method, load_recipe(recipe) if recipe else None)
     check_settings(name, settings)
     data = open_graph(graph, suited_to(name, graph, reading.given()))
-    planned = plan(data.info, name, recipe=recipe, config_file=config_file, settings=given(settings), dtype=dtype)
+    planned = plan(
+        data.info, name, recipe=recipe, config_file=config_file, settings=given(settings), precision=precision
+    )
     with kept_memory():
         found = estimated(data, planned)
     epochs = planned.config.epochs

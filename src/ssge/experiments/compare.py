@@ -200,7 +200,7 @@ class Kept:
                 "untrained encoder", seed, partial(untrained_encoder, self.graph, replace(planned, seed=seed)),
                 planned.method.supervised,
             )
-            for seed in range(seeds)
+            for seed in range(seeds if planned.method.trained else 0)
         ]  # fmt: skip
 
     def judged(self, vectors: NDArray[np.floating[Any]], record: RunRecord, probed: bool = True) -> Scores:

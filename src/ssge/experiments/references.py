@@ -1,4 +1,4 @@
-"""Reference rows: raw features, propagated features, edges alone and an untrained encoder.
+"""Reference rows: raw features, training-free methods, edges alone and an untrained encoder.
 
 `evaluation.cluster` makes a clustering of each: k-means on raw features, and spectral clustering of the graph.
 Features keep all their columns. The first 512 singular vectors of A^2 X lose 0.5 points of accuracy on the import
@@ -8,6 +8,7 @@ graph (``benchmarks/scoring.py``), so wide rows are not reduced.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.graph import Graph
-from ssge.ops.propagation import dense_if_filled, normalized_adjacency, propagate
 from ssge.ops.structural import spectral_embedding
-from ssge.runs.plan import Plan
+from ssge.runs.plan import Plan, plan
+from ssge.training.precision import Precision
 
 
 def raw_features(graph: Graph) -> NDArray[np.floating[Any]]:
@@ -25,21 +26,18 @@ def raw_features(graph: Graph) -> NDArray[np.floating[Any]]:
     return _dense(graph.features)
 
 
-def propagated_features(graph: Graph, hops: int = 2) -> NDArray[np.floating[Any]]:
-    """Return A^hops X, with A the symmetrically normalized adjacency with self-loops: a GCN without weights."""
-    return _dense(propagate(graph, hops)).astype(graph.features.dtype, copy=False)
+def training_free(graph: Graph, method: str, **settings: Any) -> NDArray[np.floating[Any]]:
+    """Return the embedding of a training-free method (`ssge.methods`), with all columns of the features."""
+    settings = {"columns": graph.num_features} | settings
+    precision: Precision = "float64" if graph.features.dtype == np.float64 else "float32"
+    planned = plan(graph.info, method, settings=settings, precision=precision)
+    embedding: NDArray[np.floating[Any]] = planned.build(graph).embed(graph.without_labels()).numpy()
+    return embedding
 
 
-def mean_of_hops(graph: Graph, hops: int = 8) -> NDArray[np.floating[Any]]:
-    """Return S = (X + A X + ... + A^K X) / (K + 1) for K hops, with A as in `propagated_features`.
-
-    By Horner's scheme, S_0 = X and S_(k+1) = X + A S_k. Sparse features stay sparse until a quarter of S is filled.
-    """
-    adjacency, features = normalized_adjacency(graph), graph.features
-    total = features
-    for _ in range(hops):
-        total = dense_if_filled(features + adjacency @ total)
-    return _dense(total / (hops + 1)).astype(features.dtype, copy=False)
+def propagated_features(graph: Graph) -> NDArray[np.floating[Any]]:
+    """Return A^2 X, with A the symmetrically normalized adjacency with self-loops: a GCN without weights."""
+    return training_free(graph, "sgc", hops=2)
 
 
 def spectral_clustering(graph: Graph) -> NDArray[np.floating[Any]]:
@@ -61,7 +59,9 @@ def untrained_encoder(graph: Graph, plan: Plan) -> NDArray[np.floating[Any]]:
 UNTRAINED: dict[str, Callable[[Graph], NDArray[np.floating[Any]]]] = {
     "raw features": raw_features,
     "propagated features": propagated_features,
-    "mean of 8 hops": mean_of_hops,
+    "mean of 8 hops": partial(training_free, method="ssgc", hops=8, alpha=1 / 9),
+    "SSGC, 8 hops": partial(training_free, method="ssgc", hops=8),
+    "NAFS": partial(training_free, method="nafs"),
     "spectral clustering": spectral_clustering,
 }
 """Rows that depend on the graph alone."""

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ssge.ops.collective import total, world
 from ssge.registry import Registry
 from ssge.views import View
 
@@ -99,7 +100,20 @@ class BatchNorm(nn.BatchNorm1d):
         """Return the normalized columns; in training each pass has a share of at least ``momentum`` in the figures."""
         if self.training and self.num_batches_tracked is not None:
             self.momentum = max(self.last_momentum, 1 / (int(self.num_batches_tracked) + 1))
-        return super().forward(x)
+        return self._over_processes(x) if self.training and world() > 1 else super().forward(x)
+
+    def _over_processes(self, x: Tensor) -> Tensor:
+        """Normalize by the figures of the rows of all processes; `torch.nn.SyncBatchNorm` does so on GPUs alone."""
+        n, sums = total(torch.tensor([len(x)], dtype=torch.float64, device=x.device), x.sum(0))
+        mean = sums / float(n)
+        centered = x - mean
+        (squares,) = total(centered.square().sum(0))
+        assert self.running_mean is not None and self.running_var is not None and self.momentum is not None
+        with torch.no_grad():
+            self.running_mean.lerp_(mean, self.momentum)
+            self.running_var.lerp_(squares / (float(n) - 1), self.momentum)
+            self.num_batches_tracked.add_(1)  # type: ignore[union-attr]
+        return centered * (squares / float(n) + self.eps).rsqrt() * self.weight + self.bias
 
 
 ENCODERS: Registry[type[GCN] | type[MLP]] = Registry("encoder")
@@ -134,7 +148,7 @@ class Affine(nn.Module):
 
     def shifted(self, product: Tensor) -> Tensor:
         """Add the bias, if there is one, in place."""
-        return product if self.bias is None else product.add_(self.bias)
+        return product if self.bias is None else product.add_(self.bias.to(product.dtype))
 
 
 class _Encoder(nn.Module, ABC):

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ssge.ops.adjacency import Adjacency
 from ssge.ops.dropout import dropout
+from ssge.ops.precision import product_dtype
 from ssge.ops.sparse import CSR, SparseMatrix, row_indices, spmm, transpose
 
 
@@ -28,11 +29,16 @@ class Features:
         X (n x p), sparse or dense.
     kept
         Boolean mask of the p columns, or None for all.
+    casts
+        Copies of dense X in other precisions, which all views of a graph share.
     """
 
-    def __init__(self, matrix: SparseMatrix | Tensor, kept: Tensor | None = None) -> None:
+    def __init__(
+        self, matrix: SparseMatrix | Tensor, kept: Tensor | None = None, casts: dict[torch.dtype, Tensor] | None = None
+    ) -> None:
         self.matrix = matrix
         self.kept = kept
+        self._casts = {} if casts is None else casts
         self.shape = tuple(matrix.shape)
 
     @classmethod
@@ -54,9 +60,24 @@ class Features:
         """Where X is stored."""
         return self.matrix.rows.values.device if isinstance(self.matrix, SparseMatrix) else self.matrix.device
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """Precision of X."""
+        return self.matrix.rows.values.dtype if isinstance(self.matrix, SparseMatrix) else self.matrix.dtype
+
     def mask(self, kept: Tensor) -> Features:
         """Return the same features with fewer columns kept; nothing is copied."""
-        return Features(self.matrix, kept if self.kept is None else self.kept & kept)
+        return Features(self.matrix, kept if self.kept is None else self.kept & kept, self._casts)
+
+    def _dense(self) -> Tensor:
+        """Return dense X in the precision of products, converted once for all views."""
+        assert isinstance(self.matrix, Tensor)
+        dtype = product_dtype(self.matrix)
+        if dtype == self.matrix.dtype:
+            return self.matrix
+        if dtype not in self._casts:
+            self._casts[dtype] = self.matrix.to(dtype)
+        return self._casts[dtype]
 
     def normalize_rows(self) -> Features:
         """Divide each row by its sum of absolute values; a row of zeros stays as it is."""
@@ -111,10 +132,15 @@ class Features:
     def __matmul__(self, weight: Tensor) -> Tensor:
         if isinstance(self.matrix, SparseMatrix):
             return self.matrix @ (weight if self.kept is None else weight * self.kept.unsqueeze(1))
+        kept, weight_kept = self._unmasked(weight)
+        return kept @ weight_kept
+
+    def _unmasked(self, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the columns of dense X that are kept, and their rows of W."""
         if self.kept is None:
-            return self.matrix @ weight
+            return self._dense(), weight
         columns = self.kept.nonzero().squeeze(1)
-        return self.matrix.index_select(1, columns) @ weight.index_select(0, columns)
+        return self._dense().index_select(1, columns), weight.index_select(0, columns)
 
     def propagate(self, adjacency: Adjacency, weight: Tensor) -> Tensor:
         """Return A X W in the cheaper order.
@@ -124,17 +150,23 @@ class Features:
         """
         if isinstance(self.matrix, SparseMatrix):
             return adjacency @ (self @ weight)
-        if self.kept is None:
-            kept, weight_kept = self.matrix, weight
-        else:
-            columns = self.kept.nonzero().squeeze(1)
-            kept, weight_kept = self.matrix.index_select(1, columns), weight.index_select(0, columns)
+        kept, weight_kept = self._unmasked(weight)
         if kept.shape[1] > 2 * weight.shape[1]:
             return adjacency @ (kept @ weight_kept)
         return (adjacency @ kept) @ weight_kept
 
-    def block(self, start: int, stop: int, weight: Tensor) -> Tensor:
-        """Return rows ``start`` to ``stop`` of ``X @ weight``, without gradient and without a mask."""
+    def block(self, start: int, stop: int, weight: Tensor | None = None) -> Tensor:
+        """Return rows ``start`` to ``stop`` of ``X @ weight``, or of X, without gradient and without a mask."""
         if isinstance(self.matrix, SparseMatrix):
-            return spmm(self.matrix.block(start, stop), weight)
-        return self.matrix[start:stop] @ weight
+            part = self.matrix.block(start, stop)
+            return part.to_dense() if weight is None else spmm(part, weight)
+        return self.matrix[start:stop] if weight is None else self.matrix[start:stop] @ weight
+
+    def gram(self, weight: Tensor, chunk: int = 1 << 14) -> Tensor:
+        """Return X' X @ weight, p x d, by chunks of rows, without gradient and without a mask."""
+        if isinstance(self.matrix, SparseMatrix):
+            return spmm(self.matrix.backward, spmm(self.matrix.forward, weight))
+        total = torch.zeros_like(weight)
+        for rows in self.matrix.split(chunk):  # type: ignore[no-untyped-call]
+            total.addmm_(rows.T, rows @ weight)
+        return total

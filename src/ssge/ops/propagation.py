@@ -1,38 +1,68 @@
-"""Propagation of features along edges without weights to learn: what a graph convolution does before it learns."""
+r"""Propagation without weights: what the hops of a graph make of a matrix H (n x d), by A of `ssge.ops.adjacency`.
+
+- `power`: :math:`A^K H`, the last hop alone (SGC).
+- `mean_of_hops`: :math:`\alpha H + \frac{1 - \alpha}{K} \sum_{k=1}^K A^k H`, all hops alike beside a share of H itself
+  (SSGC). With :math:`\alpha = 1 / (K + 1)` it is the plain mean of the hops 0..K.
+- `weighted_hops`: :math:`\sum_{k=0}^K w_{ik} (A^k H)_i`, with :math:`w_i` the softmax over k of the cosine of
+  :math:`(A^k H)_i` and :math:`H_i`: a node takes as many hops as leave it like itself (NAFS).
+
+All are without gradient, work on chunks of rows, and take K sparse products, O(K m d) time. They are linear in H but
+for the weights of NAFS, hence S(X) V = S(X V): columns may be reduced first.
+"""
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from collections.abc import Iterator
 
-import numpy as np
-import scipy.sparse as sp
+import torch
+from torch import Tensor
+from torch.nn import functional
 
-from ssge.graph import Graph
+from ssge.ops.adjacency import Adjacency
 
-_FILLED = 0.25  # share of nonzero entries above which a dense matrix takes less time and memory
-
-
-def normalized_adjacency(graph: Graph) -> sp.csr_array:
-    """Return D^(-1/2) (A + I) D^(-1/2), in-degrees on the left and out-degrees on the right."""
-    n = graph.num_nodes
-    weights = np.ones(graph.num_edges) if graph.weights is None else graph.weights
-    source, target = graph.edges
-    adjacency = sp.coo_array((weights, (target, source)), shape=(n, n)).tocsr() + sp.eye_array(n, format="csr")
-    incoming, outgoing = adjacency.sum(axis=1), adjacency.sum(axis=0)
-    scaled = sp.diags_array(incoming**-0.5) @ adjacency @ sp.diags_array(outgoing**-0.5)
-    return scaled.astype(graph.features.dtype)
+CHUNK = 1 << 16
+"""Rows that are worked on at once."""
 
 
-def propagate(graph: Graph, hops: int = 2) -> Any:
-    """Return A^hops X, with A as in `normalized_adjacency`; sparse features stay sparse until a quarter is filled."""
-    adjacency, features = normalized_adjacency(graph), graph.features
+def power(adjacency: Adjacency, h: Tensor, hops: int, chunk: int = CHUNK) -> Tensor:
+    """Return A^K H."""
     for _ in range(hops):
-        features = dense_if_filled(adjacency @ features)
-    return features
+        h = _hop(adjacency, h, chunk)
+    return h
 
 
-def dense_if_filled(features: Any) -> Any:
-    """Return a sparse matrix as a dense one, if a quarter of it or more is filled."""
-    filled = sp.issparse(features) and features.nnz > _FILLED * math.prod(features.shape)
-    return features.toarray() if filled else features
+def mean_of_hops(adjacency: Adjacency, h: Tensor, hops: int, alpha: float, chunk: int = CHUNK) -> Tensor:
+    """Return alpha H + (1 - alpha) / K * (A H + ... + A^K H), by Horner's scheme: two matrices beside H in memory."""
+    if hops == 0 or alpha == 1:
+        return h
+    total = h
+    for _ in range(hops - 1):
+        total = _hop(adjacency, total, chunk).add_(h)
+    return _hop(adjacency, total, chunk).mul_((1 - alpha) / hops).add_(h, alpha=alpha)
+
+
+def weighted_hops(adjacency: Adjacency, h: Tensor, hops: int, chunk: int = CHUNK) -> Tensor:
+    """Return the hops of each node, weighted by the softmax of their cosines to the node's own row of H.
+
+    The hops are summed with weights exp(cosine) as they come, so three matrices are in memory whatever K is.
+    """
+    total, weights, hop = torch.zeros_like(h), h.new_zeros(h.shape[0], 1), h
+    for k in range(hops + 1):
+        hop = hop if k == 0 else _hop(adjacency, hop, chunk)
+        for rows in _chunks(h.shape[0], chunk):
+            weight = functional.cosine_similarity(hop[rows], h[rows], eps=torch.finfo(h.dtype).tiny).exp_()
+            total[rows].addcmul_(hop[rows], weight.unsqueeze(1))
+            weights[rows] += weight.unsqueeze(1)
+    return total.div_(weights)
+
+
+def _hop(adjacency: Adjacency, h: Tensor, chunk: int) -> Tensor:
+    """Return A H."""
+    product = torch.empty_like(h)
+    for rows in _chunks(h.shape[0], chunk):
+        product[rows] = adjacency.block(rows.start, rows.stop, h)
+    return product
+
+
+def _chunks(n: int, chunk: int) -> Iterator[slice]:
+    return (slice(start, min(start + chunk, n)) for start in range(0, n, chunk))

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from ssge.datasets import Facts, facts_of
 from ssge.datasets.splits import SplitKind, split_of
-from ssge.errors import InputError, InterruptedRun, TrainingError
+from ssge.errors import InputError, InterruptedRun, LostProcessError, TrainingError
 from ssge.evaluation import geometry
 from ssge.graph import Graph
 from ssge.io.embeddings import Embedding
 from ssge.methods import Method
+from ssge.ops.collective import world
 from ssge.ops.random import Key
 from ssge.records import RunRecord, peak_memory_mb
 from ssge.runs.estimate import check_memory
@@ -26,9 +27,13 @@ from ssge.runs.plan import Plan
 from ssge.schema import FeatureSchema
 from ssge.training.best import Best
 from ssge.training.checkpoint import Checkpoint, describe_run
+from ssge.training.distributed import check_divisible, is_main
 from ssge.training.interrupt import Interrupt
 from ssge.training.progress import ProgressBar
 from ssge.training.trainer import Epoch, Observer, Trained, train
+
+_GO_ON = "The last checkpoint is kept: continue with --resume, with any number of processes."
+_NOTHING_KEPT = "There was no checkpoint yet."
 
 
 class Run(NamedTuple):
@@ -83,25 +88,31 @@ def fit(
     settings = json.loads(plan.config.model_dump_json())
     seen, best = _visible(graph, plan, splits, facts_of(dataset) if dataset else None)
     method = plan.build(graph)
+    check_divisible(method)
     with ExitStack() as stack:
         watching: list[Observer] = [*observers, stack.enter_context(Interrupt())]
         checkpoint = None
         if folder is not None:
-            work = stack.enter_context(folder.claim(force, resume))
-            work.begin(settings)
-            watching.insert(0, stack.enter_context(work.open_history()))
+            work = stack.enter_context(folder.claim(force, resume)) if is_main() else folder.work
+            if is_main():
+                work.begin(settings)
+                watching.insert(0, stack.enter_context(work.open_history()))
             described = describe_run(method, seen, plan.seed, best)
             checkpoint = Checkpoint(work.checkpoint, described, checkpoint_every, resume)
-        if not quiet:
+        if not quiet and is_main():
             title = f"{method.title} on {graph.name}, seed {plan.seed}"
             watching.append(stack.enter_context(ProgressBar(plan.config.epochs, title)))
         prepared = method.prepare(seen)
-        trained = train(method, prepared, Key(plan.seed), best=best, observers=watching, checkpoint=checkpoint)
+        try:
+            trained = train(method, prepared, Key(plan.seed), best=best, observers=watching, checkpoint=checkpoint)
+        except LostProcessError as error:
+            resumable = checkpoint is not None and checkpoint.path.exists()
+            raise LostProcessError(f"{error} {_GO_ON if resumable else _NOTHING_KEPT}") from error
         if trained.embedding is None:
             kept = "" if folder is None else f" The state is kept in {folder.path}: continue with --resume."
             raise InterruptedRun(f"Stopped after epoch {len(trained.history)} of {plan.config.epochs}.{kept}")
         run = _run(graph, plan, method, trained, settings, dataset, reading, splits)
-        if folder is not None:
+        if folder is not None and is_main():
             folder.write(run)
     return run
 
@@ -142,8 +153,9 @@ def _run(
         final=trained.kept,
         diagnostics=geometry(embedding.vectors),
         device=str(plan.device),
-        dtype=plan.dtype,
+        precision=plan.precision,
         threads=torch.get_num_threads(),
+        processes=world(),
     )
     return Run(record, trained.history, embedding, method, graph.schema)
 

@@ -52,6 +52,11 @@ class RunFolder:
         return self.path / CARD
 
     @property
+    def work(self) -> WorkFolder:
+        """The files of an unfinished run, for reading; `claim` gives them for writing."""
+        return WorkFolder(self.path / storage.WORK)
+
+    @property
     def complete(self) -> bool:
         """Whether there is a complete run."""
         self._settle()
@@ -152,7 +157,7 @@ class RunFolder:
         if not self.path.is_dir():
             raise InputError(f"No such run: {self.path}.")
         if not self.complete:
-            if WorkFolder(self.path / storage.WORK).unfinished:
+            if self.work.unfinished:
                 raise InputError(f"The run in {self.path} is not finished; continue with ssge fit ... --resume.")
             old = " of this version" if self.record.exists() else ""
             raise InputError(f"No run{old} in {self.path}: {storage.SUMS} is missing.")

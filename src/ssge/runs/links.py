@@ -79,6 +79,6 @@ def suggest_links(
 
 def fit_again(record: RunRecord, graph: Graph) -> NDArray[np.floating[Any]]:
     """Return the embedding of a graph by a model trained on it with the settings and the seed of a run."""
-    dtype: Any = record.dtype
-    again = plan(graph.info, record.method, settings=record.config, seed=record.seed, dtype=dtype)
+    precision: Any = record.precision
+    again = plan(graph.info, record.method, settings=record.config, seed=record.seed, precision=precision)
     return fit(graph, again).embedding.vectors

@@ -17,6 +17,7 @@ weights of edges play no part in the score.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
@@ -29,7 +30,6 @@ from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.io.features import renew_structure
 from ssge.ops.neighbors import comparable, nearest
-from ssge.ops.propagation import propagate
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +42,7 @@ FEWEST = 10
 HITS = 50
 
 _PAIRS = 1 << 15  # compared at once
+_FILLED = 0.25  # share of nonzero entries above which a dense matrix takes less time and memory
 
 
 class Sample(NamedTuple):
@@ -130,6 +131,24 @@ def hold_out(graph: Graph, share: float = 0.1, seed: int = 0) -> Held:
     return Held(left, sample(slice(count)), sample(slice(count, None)))
 
 
+def propagated(graph: Graph, hops: int = 2) -> Any:
+    """Return A^hops X, with A the symmetrically normalized adjacency with self-loops.
+
+    `ssge.ops.propagation` would make sparse features dense; here they stay sparse until a quarter is filled.
+    """
+    n, weights = graph.num_nodes, graph.weights
+    given = np.ones(graph.num_edges) if weights is None else weights
+    adjacency = sp.csr_array((given, (graph.edges[1], graph.edges[0])), shape=(n, n)) + sp.eye_array(n, format="csr")
+    incoming, outgoing = adjacency.sum(axis=1) ** -0.5, adjacency.sum(axis=0) ** -0.5
+    scaled = (sp.diags_array(incoming) @ adjacency @ sp.diags_array(outgoing)).astype(graph.features.dtype)
+    features = graph.features
+    for _ in range(hops):
+        features = scaled @ features
+        if sp.issparse(features) and features.nnz > _FILLED * math.prod(features.shape):
+            features = features.toarray()
+    return features
+
+
 class Evidence:
     """What is known of the nodes of a graph, to compare pairs of them by.
 
@@ -153,7 +172,7 @@ class Evidence:
         self.rarity = (self.adjacency @ sp.diags_array(rarity)).tocsr()
         self.vectors = vectors
         self._rows = comparable(vectors, "cosine")
-        self._features = _CenteredCosine(propagate(graph)) if features else None
+        self._features = _CenteredCosine(propagated(graph)) if features else None
 
     @property
     def names(self) -> tuple[str, ...]:

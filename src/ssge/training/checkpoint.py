@@ -138,8 +138,8 @@ def describe_run(method: Method, graph: Graph, seed: int, best: Best | None = No
     for part in (graph.edges, graph.weights, graph.labels, None if best is None else best.labels, *parts):
         if part is not None:
             digest.update(np.ascontiguousarray(part).data)
-    device, dtype = method.device.type, str(method.dtype)
-    return {"seed": seed, "device": device, "dtype": dtype, "graph": digest.hexdigest()[:16]}
+    device, precision = method.device.type, "bf16" if method.bf16 else str(method.dtype).removeprefix("torch.")
+    return {"seed": seed, "device": device, "precision": precision, "graph": digest.hexdigest()[:16]}
 
 
 def _flat(facts: dict[str, Any]) -> dict[str, Any]:
