@@ -408,21 +408,3 @@ def test_a_recipe_gives_its_settings() -> None:
     assert model._run.record.recipe == "bgrl/cora" and model._run.record.config["encoder"] == "gat"
     with pytest.raises(InputError, match="method must be bgrl"):
         GraphEmbedder("ssge", recipe="bgrl/cora").fit(graph)
-
-
-def test_links_and_duplicates_are_those_of_the_commands() -> None:
-    import ssge
-    from ssge.runs.links import suggest_links
-    from ssge.tasks.duplicates import duplicates
-
-    graph = ssge.load_dataset("sbm:nodes=200")
-    model = ssge.SSGE((16,), epochs=5, random_state=0).fit(graph)
-    found = model.links(graph, k=4, of=[3, 5])
-    expected = suggest_links(graph, model.embedding_, model._run.record, 4, np.array([3, 5])).links
-    assert found["source"].tolist() == [3] * 4 + [5] * 4
-    np.testing.assert_array_equal(found[["source", "target"]].to_numpy().T, expected.pairs)
-    np.testing.assert_allclose(found["odds"], expected.odds)
-    pairs = model.duplicates(3)
-    np.testing.assert_array_equal(pairs[["source", "target"]].to_numpy().T, duplicates(model.embedding_, 3).pairs)
-    with pytest.raises(InputError, match=r"graph must be the ssge\.Graph that the model was fitted on"):
-        model.links(ssge.load_dataset("sbm:nodes=210"))
