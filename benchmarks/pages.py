@@ -71,6 +71,7 @@ GROUPS = (
     Group("bias", "bias.json", TRAINING, (Page("docs/clustering.md", "bias", "block"),)),
     Group("eigenvalue_floor", "eigenvalue_floor.json", TRAINING),
     Group("unseen_nodes", "unseen_nodes.json", TRAINING, (Page("docs/own-graph.md", "new nodes", "block"),)),
+    Group("links", "links.json", (*TRAINING, "tasks.links"), (Page("docs/links.md", "table", "block"),)),
     Group("outliers", "outliers.json", (*TRAINING, "tasks.outliers")),
     Group("speed", "speed.json", TRAINING, (
         Page("docs/speed.md", "speed", "block"),

@@ -146,7 +146,7 @@ def fit(
     with nullcontext() if memory else kept_memory():
         done = run(
             data, planned, RunFolder(out), checkpoint_every=checkpoint_every, resume=resume, force=force, quiet=quiet,
-            **_origin(graph, options),
+            **origin_of(graph, options),
         )  # fmt: skip
     if not is_main():
         return
@@ -276,11 +276,12 @@ def _with_label(options: dict[str, Any], label: str | None) -> dict[str, Any]:
     return options
 
 
-def _origin(graph: str, options: dict[str, Any]) -> dict[str, Any]:
+def origin_of(graph: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return where the graph came from as the record keeps it, with whole paths: it may be read from elsewhere."""
     from ssge.experiments.sources import is_dataset
+    from ssge.io.sql import is_sql, parse
 
     if is_dataset(graph):
         return {"dataset": graph}
     nodes = {"nodes": str(Path(options["nodes"]).resolve())} if "nodes" in options else {}
-    return {"dataset": str(Path(graph).resolve()), "reading": options | nodes}
+    return {"dataset": parse(graph).url if is_sql(graph) else str(Path(graph).resolve()), "reading": options | nodes}
