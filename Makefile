@@ -65,7 +65,7 @@ bench: $(VENV)/.ready ## Start-up, speed and memory, scaling, on a quiet machine
 family: $(VENV)/.ready ## Time of an epoch of CCA-SSG and G-BT beside SSGE, on a quiet machine
 	$(BIN)/python benchmarks/family.py
 
-efficiency: $(VENV)/.ready ## Parameters, time and memory of five methods as in the paper, on a quiet machine: docs/baselines.md
+efficiency: $(VENV)/.ready ## Parameters, time and memory of five methods as in the paper: docs/baselines.md
 	$(BIN)/python benchmarks/efficiency.py
 
 walks: $(VENV)/.ready ## Time of random walks
