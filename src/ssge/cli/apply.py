@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from ssge.cli.options import AS_FOUND, READING, USE, Reading, Switch, be_quiet, examples, use_threads
+from ssge.errors import printable
 from ssge.terminal import print_cells
 
 log = logging.getLogger(__name__)
@@ -225,7 +226,7 @@ def neighbors(
         return
     for entry in asked:
         lines = [(f"{near[value]:.3f}", str(near["id"])) for near in entry["neighbors"]]
-        print(f"nearest to {entry['id']}")  # a title would be folded to the width of the table
+        print(f"nearest to {printable(str(entry['id']))}")  # a title would be folded to the width of the table
         print_cells((value, "node"), lines)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from ssge.datasets import facts_of, load
-from ssge.errors import InputError
+from ssge.errors import InputError, UnknownNameError
 from ssge.graph import Graph
+from ssge.io.options import ReadOptions
 from ssge.io.reading import read_graph
 from ssge.schema import FeatureSchema
 
@@ -37,6 +39,9 @@ def open_graph(source: str, reading: dict[str, Any] | None = None, like: Feature
     path = Path(source)
     if not path.exists() and not path.suffix and path.name == source:  # more likely a name mistyped than a file
         return load(source)
+    known = [field.name for field in fields(ReadOptions)]
+    if unknown := next((name for name in reading or () if name not in known), None):  # of a record that was changed
+        raise UnknownNameError("option of reading", unknown, known)
     return read_graph(path, like=like, **(reading or {}))
 
 

@@ -60,7 +60,8 @@ def kind_of(path: Path) -> Kind:
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith((b"<?xml", b"<graphml", b"<!--")):
         return "graphml"
-    if any(end in _JSON for end in endings[-2:]) and start.startswith((b"{", b"[")):
+    named_json = any(end in _JSON for end in endings[-2:]) and start.startswith((b"{", b"["))
+    if named_json or start.startswith((b'{"', b'[{"')):
         raise InputError(
             f"{path} is JSON, which is not read; turn it into a table (pandas.read_json(...).to_csv(...)) or pass "
             "the graph that networkx.node_link_graph makes of it."
