@@ -21,6 +21,7 @@ from ssge.cli.options import (
     examples,
     use_threads,
 )
+from ssge.errors import printable
 from ssge.terminal import print_cells
 
 log = logging.getLogger(__name__)

@@ -130,10 +130,11 @@ def fit(
 
     if warm_start and out.resolve() == warm_start.resolve():
         raise InputError(f"--out must be another folder than --warm-start; received {out} for both.")
-    start = before = schema = None
+    start = before = schema = known = None
     if warm_start:
-        before, schema = RunFolder(warm_start).read_record(), RunFolder(warm_start).read_schema()
-        start = Start(RunFolder(warm_start).read_model(), str(warm_start))
+        folder = RunFolder(warm_start)
+        before, schema, known = folder.read_record(), folder.read_schema(), folder.read_embedding()
+        start = Start(folder.read_model(), str(warm_start))
     name = choose_method(method, load_recipe(recipe) if recipe else None, start)
     check_settings(name, settings)
     options = read_options(graph, reading, before, schema)
@@ -150,8 +151,8 @@ def fit(
         )  # fmt: skip
     if not is_main():
         return
-    if warm_start:
-        tell_drift(RunFolder(warm_start).read_embedding(), done.embedding)
+    if known is not None:
+        tell_drift(known, done.embedding)
     if json:
         print(done.record.model_dump_json(indent=2))
         return

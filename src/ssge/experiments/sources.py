@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssge.datasets import facts_of, load
-from ssge.errors import InputError
+from ssge.errors import InputError, UnknownNameError
 from ssge.graph import Graph
 from ssge.io.embeddings import find_ids
 from ssge.io.features import renew_structure
 from ssge.io.graph_folder import StoredGraph, is_graph_folder
 from ssge.io.ids import hint
+from ssge.io.options import ReadOptions
 from ssge.io.reading import open_stored, read_graph
 from ssge.io.sizes import bytes_of
 from ssge.io.sql import is_sql
@@ -50,6 +51,9 @@ def open_graph(source: str, reading: dict[str, Any] | None = None, like: Feature
     path = Path(source)
     if not path.exists() and not path.suffix and path.name == source:  # more likely a name mistyped than a file
         return load(source)
+    known = [field.name for field in fields(ReadOptions)]
+    if unknown := next((name for name in reading or () if name not in known), None):  # of a record that was changed
+        raise UnknownNameError("option of reading", unknown, known)
     return read_graph(path, like=like, **(reading or {}))
 
 
