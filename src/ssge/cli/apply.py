@@ -21,7 +21,6 @@ from ssge.cli.options import (
     examples,
     use_threads,
 )
-from ssge.errors import printable
 from ssge.terminal import print_cells
 
 log = logging.getLogger(__name__)
