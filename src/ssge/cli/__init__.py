@@ -16,7 +16,7 @@ from typing import Any
 from cyclopts import App, CycloptsError
 
 from ssge import __version__
-from ssge.cli import apply, evaluate, info, look, train
+from ssge.cli import apply, evaluate, info, look, reproduce, train
 from ssge.cli.options import examples, with_settings
 from ssge.cli.settings import all_settings, settings_class
 from ssge.errors import InputError, SSGEError
@@ -42,6 +42,7 @@ def application(config: Any = NoneType) -> App:
     )
     train.register(app, config)
     evaluate.register(app, config)
+    reproduce.register(app)
     apply.register(app)
     look.register(app)
     info.register(app)

@@ -80,5 +80,5 @@ def draw_plot(path: Path, subject: Subject, kind: Kind) -> Path:
     if kind == "spectrum":
         return figures.spectrum(path, {"embedding": vectors}, title=f"Directions that the embedding{of} uses")
     if kind == "correlation":
-        return figures.covariance(path, None, vectors, title=f"Correlation of columns{of}")
+        return figures.correlations(path, {"Embedding": vectors}, title=f"Correlation of columns{of}")
     raise UnknownNameError("plot", kind, KINDS)
