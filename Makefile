@@ -19,8 +19,13 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 demo: $(VENV)/.ready ## Set up, then embed the import graph of the installed packages: table, neighbors, pictures
 	$(BIN)/ssge demo --out demo
 
-test: lint ## Set up, then run linters, type checker and all tests, some of them on the wheel without extras
+test: lint browser ## Set up, then run linters, type checker and all tests, some of them on the wheel without extras
 	OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+browser: ## Install Debian's Chromium, which tests of pages need, where root and apt allow it
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 || \
+		echo "chromium is not here and cannot be installed: tests of pages are skipped"
 
 lint: $(VENV)/.ready ## Linters and type checker alone
 	$(BIN)/ruff check src tests benchmarks examples
@@ -63,7 +68,11 @@ floor: $(VENV)/.ready ## Floors under the eigenvalues
 bench: $(VENV)/.ready ## Start-up, speed and memory, scaling, on a quiet machine: docs/speed.md, docs/scaling.png
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/training_time.py
 	$(BIN)/python benchmarks/scaling.py
+
+precision: $(VENV)/.ready ## Accuracy of training in bf16 beside float32: docs/speed.md
+	$(BIN)/python benchmarks/precision.py
 
 family: $(VENV)/.ready ## Time of an epoch of CCA-SSG and G-BT beside SSGE, on a quiet machine
 	$(BIN)/python benchmarks/family.py

@@ -73,6 +73,8 @@ GROUPS = (
     Group("unseen_nodes", "unseen_nodes.json", TRAINING, (Page("docs/own-graph.md", "new nodes", "block"),)),
     Group("outliers", "outliers.json", (*TRAINING, "tasks.outliers")),
     Group("speed", "speed.json", TRAINING, (Page("docs/speed.md", "speed", "block"),)),
+    Group("precision", "precision.json", TRAINING, (Page("docs/speed.md", "precision", "block"),)),
+    Group("training_time", "training_time.json", TRAINING, (Page("docs/speed.md", "training time", "block"),)),
     Group("scaling", "scaling.json", TRAINING, (Page("docs/scaling.png", None, "block"),)),
     Group("family", "family.json", (*TRAINING, "methods.cca_ssg", "methods.g_bt")),
     Group("efficiency", "efficiency.json", (*TRAINING, *EFFICIENCY), (
@@ -80,6 +82,9 @@ GROUPS = (
     )),
     Group("walks", "walks.json", ("ops.walks",)),
     Group("reading", "reading.json", ("io.reading",)),
+    Group("ranks", "ranks.json", (*TRAINING, "ops.collective", "ops.sharded")),
+    Group("sampled", "sampled.json", (*TRAINING, "ops.neighbor_sampling")),
+    Group("sampling", "sampling.json", ("ops.neighbor_sampling",)),
     Group("scoring", "scoring.json", ("evaluation", "experiments.protocols")),
 )  # fmt: skip
 

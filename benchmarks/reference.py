@@ -163,4 +163,6 @@ def _csr(counts: Tensor, indices: Tensor, values: Tensor) -> Tensor:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         indptr = functional.pad(counts.cumsum(0), (1, 0))
-        return torch.sparse_csr_tensor(indptr, indices, values, (counts.numel(), counts.numel()))
+        return torch.sparse_csr_tensor(
+            indptr, indices, values, (counts.numel(), counts.numel()), check_invariants=False
+        )

@@ -28,11 +28,12 @@ from ssge.runs.plan import Plan, Start, plan
 from ssge.schema import FeatureSchema
 from ssge.training.device import choose_device
 from ssge.training.precision import Precision
+from ssge.uses import Uses, frame
 
 log = logging.getLogger(__name__)
 
 
-class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Any method of the package as an estimator.
 
     The same settings and seed give the same bytes as ``ssge fit``.
@@ -193,11 +194,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         A pandas data frame if pandas is installed, else a pyarrow table.
         """
         check_is_fitted(self)
-        table = as_table(self.node_ids_, self.embedding_)
-        try:
-            return table.to_pandas()
-        except ImportError:
-            return table
+        return frame(as_table(self.node_ids_, self.embedding_))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the embedding columns: e000, e001, ..."""
@@ -350,8 +347,10 @@ class SSGE(GraphEmbedder):
         Of Adam.
     batch_nodes
         Nodes per training step, several times the embedding width. Bounds the memory on a large graph.
+    fanouts
+        With ``batch_nodes``: how many neighbors of a node are drawn, by hops from the nodes of a step.
     alignment_weight, activation, output_bias, offset, normalization, eigenvalue_floor, floor_mode, objective, \
-    shrinkage, direct_width, temperature
+    covariance_momentum, shrinkage, direct_width, temperature
         See `ssge.methods.ssge.SSGEConfig`.
     warm_start, n_neighbors, device, precision, random_state, verbose
         See `GraphEmbedder`.
@@ -385,6 +384,7 @@ class SSGE(GraphEmbedder):
         lr: float | None = None,
         weight_decay: float | None = None,
         batch_nodes: int | None = None,
+        fanouts: Sequence[int] | None = None,
         alignment_weight: float | None = None,
         activation: Literal["elu", "relu", "none"] | None = None,
         output_bias: bool | None = None,
@@ -393,6 +393,7 @@ class SSGE(GraphEmbedder):
         eigenvalue_floor: float | None = None,
         floor_mode: Literal["tangent", "clamp"] | None = None,
         objective: Literal["gaussian", "w-mse", "directclr"] | None = None,
+        covariance_momentum: float | None = None,
         shrinkage: float | None = None,
         direct_width: int | None = None,
         temperature: float | None = None,
@@ -412,6 +413,7 @@ class SSGE(GraphEmbedder):
         self.lr = lr
         self.weight_decay = weight_decay
         self.batch_nodes = batch_nodes
+        self.fanouts = fanouts
         self.alignment_weight = alignment_weight
         self.activation = activation
         self.output_bias = output_bias
@@ -420,6 +422,7 @@ class SSGE(GraphEmbedder):
         self.eigenvalue_floor = eigenvalue_floor
         self.floor_mode = floor_mode
         self.objective = objective
+        self.covariance_momentum = covariance_momentum
         self.shrinkage = shrinkage
         self.direct_width = direct_width
         self.temperature = temperature

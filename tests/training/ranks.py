@@ -30,6 +30,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "ssge mlp": ("ssge", {"widths": (6, 8), "encoder": "mlp"}),
     "ssge bias": ("ssge", {"widths": (6, 6), "output_bias": True}),
     "ssge batches": ("ssge", {"widths": (6, 8), "batch_nodes": 30}),
+    "ssge sampled": ("ssge", {"widths": (6, 8), "batch_nodes": 30, "fanouts": (3, 2)}),
     "cca_ssg": ("cca_ssg", {"widths": (8, 6)}),
     "cca_ssg folded": ("cca_ssg", {"widths": (6, 8)}),
     "cca_ssg batches": ("cca_ssg", {"widths": (8, 6), "batch_nodes": 30}),
@@ -90,16 +91,15 @@ def identity_backward() -> Arrays:
 
 def sum_of_gradients() -> Arrays:
     """Return gradients that are summed over processes instead of averaged."""
-    return {
-        name: value * (1 if "loss" in name else collective.world()) for name, value in gradients("ssge folded").items()
-    }
+    right = gradients("ssge folded")
+    return {name: value * (1 if "loss" in name else collective.world()) for name, value in right.items()}
 
 
 def everything() -> dict[str, Any]:
     """Return all figures that must not depend on the number of processes."""
     found: dict[str, Any] = {f"gradients {case}": gradients(case) for case in CASES}
     found["gradients sparse"] = gradients("ssge folded", sparse=True)
-    for case in ("ssge folded", "ssge batches", "cca_ssg", "g_bt"):
+    for case in ("ssge folded", "ssge batches", "ssge sampled", "cca_ssg", "g_bt"):
         found |= {f"training {case} {d}": training(case, d) for d in (torch.float64, torch.float32)}
     return found
 
@@ -117,6 +117,9 @@ def process(rank: int, worlds: list[int], folder: Path) -> None:
             "identity backward": identity_backward(),
             "sum of gradients": sum_of_gradients(),
             "refused": message(lambda: trainer.train(build("grace", {}, random_graph().info), None, Key(0))),
+            "refused norm": message(
+                lambda: trainer.train(build("g_bt", {"batch_nodes": 9}, random_graph().info), None, Key(0))
+            ),
             "different starts": message(lambda: check_same_start([{}] * dist.get_rank())),
         }
         torch.save(found, folder / f"{world}-{rank}.pt")

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import ranks
 import torch
 
+import ranks
 from ssge.cli import main
 from ssge.io.embeddings import read_embedding
 
@@ -75,7 +75,7 @@ def test_the_usual_mistakes_would_be_found(
     assert np.allclose(found["step 0 loss"], expected["step 0 loss"], rtol=1e-10)  # which is why nobody sees them
 
 
-@pytest.mark.parametrize("case", ["ssge folded", "ssge batches", "cca_ssg", "g_bt"])
+@pytest.mark.parametrize("case", ["ssge folded", "ssge batches", "ssge sampled", "cca_ssg", "g_bt"])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-5)])
 @pytest.mark.parametrize("world", WORLDS)
 def test_losses_and_embedding_are_those_of_one_process(
@@ -97,7 +97,8 @@ def test_weights_are_the_same_bytes_in_every_process(
 
 def test_what_cannot_be_divided_is_refused(several: dict[tuple[int, int], dict[str, Any]]) -> None:
     for found in several.values():
-        assert "GRACE" in found["refused"] and "runs in one process" in found["refused"]
+        assert "GRACE with these settings must run in 1 process: its loss is not made of sums" in found["refused"]
+        assert "G-BT with these settings must run in 1 process: its batch normalization" in found["refused norm"]
         assert "different checkpoints" in found["different starts"]
 
 

@@ -42,6 +42,14 @@ class Subject(NamedTuple):
         """Of the graph."""
         return self.record.name or self.record.dataset if self.record else ""
 
+    @property
+    def labeled(self) -> bool:
+        """Whether the graph is known to have labels."""
+        if self.record is None:
+            return False
+        told = any(column[-1] == "no: the label" for column in self.record.node_columns)
+        return bool(self.record.scores) or told or facts_of(self.record.dataset) is not None
+
     def names(
         self,
         show: str | Sequence[str] | None,
@@ -76,7 +84,7 @@ def _usual(record: RunRecord | None) -> tuple[list[str], list[str]]:
     if record is None:
         return [], []
     if not record.node_columns:
-        return [], [LABEL] if record.graph.get("num_classes", 0) and facts_of(record.dataset) else []
+        return [], [LABEL] if facts_of(record.dataset) else []
     names: list[str] = []
     colors: list[str] = []
     for name, kind, *_, used in record.node_columns:

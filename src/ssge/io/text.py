@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ssge.errors import InputError, one_line, printable, shown
-from ssge.io.sources import LIMIT, Unpacked, arrow_source
+from ssge.io.sources import LIMIT, Unpacked, arrow_source, in_memory
 
 log = logging.getLogger(__name__)
 
@@ -193,12 +193,10 @@ class TextTable:
 
     def _source(self) -> Any:
         """Return the rows for Arrow."""
-        import pyarrow as pa
-
         if self._delimiter != " ":
             return arrow_source(self._path, self._limit, self._start)
         with self._open() as stream:
-            return pa.BufferReader(stream.read())
+            return in_memory(stream)
 
     def _open(self) -> Unpacked:
         """Return the rows for Python."""

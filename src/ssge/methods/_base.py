@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 from torch import Tensor, nn
 
 from ssge.errors import InputError
@@ -49,6 +50,19 @@ class NodeBatchConfig(MethodConfig):
     batch_nodes: PositiveInt | None = Field(
         None, description="Nodes per step, several times the embedding width. All nodes if not given."
     )
+    fanouts: tuple[PositiveInt, ...] | None = Field(
+        None,
+        min_length=1,
+        description="With batch_nodes: neighbors drawn per node, by hops from the nodes of a step, as in 10 10. All of "
+        "them if not given.",
+    )
+
+    @field_validator("fanouts")
+    @classmethod
+    def _of_batches(cls, fanouts: tuple[int, ...] | None, given: ValidationInfo) -> tuple[int, ...] | None:
+        if fanouts is not None and given.data.get("batch_nodes") is None:
+            raise PydanticCustomError("fanouts", "must come with batch_nodes, the number of nodes per step")
+        return fanouts
 
 
 class Method(nn.Module, ABC):
@@ -65,7 +79,7 @@ class Method(nn.Module, ABC):
     prepare        once per graph, before training or embedding
     optimizer      once, before training
     lr_schedule    at the start of each epoch
-    forward        in each step; distributed training synchronizes only what goes through it
+    forward        in each step; where several processes share it, each has some rows of the batch
     after_step     after each step of the optimizer
     encode         at the end of training, and for each graph that the trained model embeds
     ============== ===================================================================================
@@ -129,8 +143,8 @@ class Method(nn.Module, ABC):
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16)
 
     @property
-    def divisible(self) -> bool:
-        """Whether several processes can share the nodes of a step: what the loss needs of all of them are sums."""
+    def of_moments(self) -> bool:
+        """Whether the loss is made of moments of columns: sums over nodes, which several processes can share."""
         return False
 
     @classmethod

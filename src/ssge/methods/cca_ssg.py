@@ -63,8 +63,8 @@ class CCASSG(Method):
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
 
     @property
-    def divisible(self) -> bool:
-        """The loss is made of moments."""
+    def of_moments(self) -> bool:
+        """Whether the loss is made of moments: it is."""
         return True
 
     def forward(self, view: View, key: Key) -> Losses:

@@ -80,9 +80,9 @@ class GBT(Method):
         return warm_up_cosine(progress, self.config.warm_up)
 
     @property
-    def divisible(self) -> bool:
-        """The loss is made of moments, and so is the normalization of whole layers, but not that of subgraphs."""
-        return self.config.batch_nodes is None
+    def of_moments(self) -> bool:
+        """Whether the loss is made of moments: it is."""
+        return True
 
     def forward(self, view: View, key: Key) -> Losses:
         """Return invariance + w * redundancy of two augmented views."""

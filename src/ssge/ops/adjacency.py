@@ -164,12 +164,16 @@ class Adjacency:
         The rate is one number, or a tensor with one number per entry of ``pattern.whole.incoming``, because a subgraph
         counts degrees from edges that are not among its own entries.
         """
+        return type(self)(self.pattern, self.normalization, self.with_drop(key, rate))
+
+    def with_drop(self, key: Key, rate: float | Tensor) -> tuple[tuple[Key, float | Tensor], ...]:
+        """Return the drops so far and a further one."""
         if isinstance(rate, Tensor) and rate.shape != self.pattern.whole.incoming.indices.shape:
             raise InputError(
                 f"rate must be one number, or one for each of {self.pattern.whole.incoming.indices.numel()} entries "
                 f"of the whole graph; received shape {tuple(rate.shape)}."
             )
-        return type(self)(self.pattern, self.normalization, (*self.drops, (key, rate)))
+        return (*self.drops, (key, rate))
 
     @cached_property
     def kept(self) -> Tensor | None:

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from ssge.ops.adjacency import Adjacency
 from ssge.ops.dropout import dropout
-from ssge.ops.sparse import CSR, SparseMatrix, product_dtype, row_indices, spmm, transpose
+from ssge.ops.precision import product_dtype
+from ssge.ops.sparse import CSR, SparseMatrix, row_indices, spmm, transpose
 
 
 class Features:

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from ssge.ops.precision import product_dtype
+
 _PANEL = 64
 _REUSE = 16
 """Panels pay from about so many entries a row and column on: below that, copying them costs more than the cache gains
@@ -104,14 +106,6 @@ class SparseMatrix:
         return csr_tensor(part, self.shape[1])
 
 
-def product_dtype(matrix: Tensor) -> torch.dtype:
-    """Return the precision of products with a matrix: within ``torch.autocast`` its precision, else the matrix's."""
-    device = matrix.device.type
-    if matrix.dtype == torch.float32 and torch.is_autocast_enabled(device):
-        return torch.get_autocast_dtype(device)
-    return matrix.dtype
-
-
 def spmm(sparse: Tensor, dense: Tensor) -> Tensor:
     """Return the product of a CSR tensor and a dense matrix, without gradient.
 
@@ -119,9 +113,8 @@ def spmm(sparse: Tensor, dense: Tensor) -> Tensor:
     of ``dense`` is used often, it goes by panels of columns that stay in the cache; those of bfloat16 do anyway.
     """
     if sparse.dtype != dense.dtype:
-        sparse = csr_tensor(
-            CSR(sparse.crow_indices(), sparse.col_indices(), sparse.values().to(dense.dtype)), sparse.shape[1]
-        )
+        values = sparse.values().to(dense.dtype)
+        sparse = csr_tensor(CSR(sparse.crow_indices(), sparse.col_indices(), values), sparse.shape[1])
     if dense.dtype not in (torch.float32, torch.bfloat16) or dense.device.type != "cpu":
         # Written into memory as it is found, because `torch.mm` would fill it with zeros first and copy it afterwards.
         result = dense.new_empty(sparse.shape[0], dense.shape[1])

@@ -209,7 +209,7 @@ def _steps(method: Method, prepared: Any, limit: int | None = None) -> list[floa
     method.train()
     began = time.perf_counter()
     for epoch in range(1, _EPOCHS + 1):
-        steps = batches(method, prepared, Key(0).fold_in("train", epoch))
+        steps = batches(method, prepared, Key(0).fold_in("train", epoch), ahead=False)  # its memory is counted
         for batch, key in islice(steps, limit):
             step(method, batch, optimizer, key)
             ends.append(time.perf_counter())

@@ -69,11 +69,15 @@ def first_to_speak() -> bool:
 
 def check_divisible(method: Method) -> None:
     """Refuse to divide the steps of a method that would then not be those of one process."""
-    if world() > 1 and not method.divisible:
-        raise InputError(
-            f"{method.title} with these settings runs in one process: its loss is not made of moments of single nodes, "
-            f"so that {world()} processes could not compute it exactly; received {world()} processes."
-        )
+    if world() == 1:
+        return
+    if not method.of_moments:
+        why = "its loss is not made of sums over nodes"
+    elif getattr(method.encoder, "norms", ()) and method.encoder.hops and getattr(method.config, "batch_nodes", None):
+        why = "its batch normalization in batches of nodes counts nodes that several processes would have"
+    else:
+        return
+    raise InputError(f"{method.title} with these settings must run in 1 process: {why}; received {world()} processes.")
 
 
 def check_same_start(history: Sequence[Any]) -> None:

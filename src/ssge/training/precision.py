@@ -15,7 +15,7 @@ Precision: TypeAlias = Literal["auto", "bf16", "float32", "float64"]
 def choose_precision(precision: str, device: torch.device) -> str:
     """Return the precision of that name; ``auto`` is bf16 where the device computes with it, else float32."""
     if precision not in get_args(Precision):
-        raise UnknownNameError("precision", precision, get_args(Precision))
+        raise UnknownNameError("precision", str(precision), get_args(Precision))
     if precision != "auto":
         return precision
     return "bf16" if _has_bf16(device) else "float32"

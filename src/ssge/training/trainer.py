@@ -15,7 +15,7 @@ from ssge.methods import Method
 from ssge.objectives import Losses
 from ssge.ops.collective import agree, average_gradients
 from ssge.ops.random import Key
-from ssge.training.batches import batches, share
+from ssge.training.batches import batches, share, warn_if_small
 from ssge.training.best import Best
 from ssge.training.checkpoint import Checkpoint
 from ssge.training.distributed import check_divisible, check_same_start, is_main
@@ -85,6 +85,7 @@ def train(
         When a loss is not finite; the message names the epoch and the terms.
     """
     check_divisible(method)
+    warn_if_small(method, prepared)
     epochs = method.config.epochs
     if not method.trained:
         return Trained([], method.calibrate(prepared), 0.0, {})

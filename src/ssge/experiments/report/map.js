@@ -317,7 +317,7 @@
     plot.on("plotly_click", (event) => { const point = pointOf(event); if (point) { select(order[point.pointNumber]); tellChoice(); } });
     plot.on("plotly_doubleclick", whole);
     plot.on("plotly_selected", (event) => {
-      if (!event) return;
+      if (!event?.lassoPoints) return;  // a choice that was cleared
       state.chosen = event.points.filter((point) => point.curveNumber === 0).map((point) => order[point.pointNumber]);
       tellChoice();
     });

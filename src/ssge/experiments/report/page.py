@@ -48,6 +48,8 @@ def write_report(
     """
     _check(path)
     record, vectors = subject.record, subject.embedding.vectors
+    if len(vectors) < 2:
+        raise InputError(f"A report needs at least 2 nodes; received {len(vectors)}.")
     figures = record.diagnostics if record and record.diagnostics else geometry(vectors)
     supervised = record is not None and record.splits is not None
     correlation = charts.correlation_chart(vectors)
@@ -61,7 +63,7 @@ def write_report(
         "losses": charts.loss_charts(subject.history),
         "shapes": [charts.spectrum_chart(vectors), *([correlation] if correlation else [])],
         "scores": facts.scores(subject),
-        "labeled": bool(record and record.graph.get("num_classes", 0)),
+        "labeled": subject.labeled,
     }
     found = map_data(vectors, names, colors, layout=layout, seed=seed, max_points=max_points)
     return _write(path, facts.title_of(subject), found, told)

@@ -13,13 +13,14 @@ from ssge.errors import InputError, cut
 from ssge.experiments.coloring import Coloring, agreement, color_by, tells_apart
 from ssge.experiments.figures.map import class_colors
 from ssge.experiments.layout import Method, lay_out
-from ssge.ops.neighbors import nearest
+from ssge.ops.neighbors import Neighbors, comparable, nearest, scored
 from ssge.runs.names import Names, as_text
 from ssge.tasks.clusters import clusters
 
 MOST_POINTS = 50_000
 NEIGHBORS = 10
 CLUSTERS = 8
+_MOST_EXACT = 10_000
 
 
 class MapData(NamedTuple):
@@ -60,7 +61,7 @@ def map_data(
     drawn = vectors[rows]
     placed = lay_out(drawn, seed, layout)
     k = min(NEIGHBORS, len(rows) - 1)
-    near = nearest(drawn, np.arange(len(rows)), k) if k else None
+    near = _near(drawn, k) if k else None
     columns = {name: [values[row] for row in rows.tolist()] for name, values in names.columns.items()}
     found = _colorings(columns, colors, drawn, seed)
     data = {
@@ -85,6 +86,17 @@ def map_data(
         "classes": [_counts(column) for column in found],
     }
     return MapData(data, words)
+
+
+def _near(vectors: NDArray[np.floating[Any]], k: int) -> Neighbors:
+    """Return the neighbors of all rows: those of `ssge neighbors`, but for ties when there are very many rows."""
+    if len(vectors) <= _MOST_EXACT:
+        return nearest(vectors, np.arange(len(vectors)), k)
+    from sklearn.neighbors import NearestNeighbors  # a quarter of the time, but with ties in any order
+
+    rows = comparable(vectors, "cosine")
+    found = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(rows).kneighbors(return_distance=False)
+    return scored(rows, np.arange(len(rows)), found, "cosine")
 
 
 def packed(values: NDArray[Any], kind: Any) -> str:
