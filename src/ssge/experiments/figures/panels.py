@@ -16,6 +16,8 @@ from ssge.experiments.figures.canvas import INK, MUTED, PALETTE
 
 GRID = 160
 """Points per side of a density picture."""
+BANDWIDTH = 0.08
+"""Deviation of the kernel, where the circle has radius 1."""
 
 
 def circle_densities(path: str | Path, embedding: ArrayLike, labels: ArrayLike, title: str, classes: int = 3) -> Path:
@@ -37,7 +39,7 @@ def circle_densities(path: str | Path, embedding: ArrayLike, labels: ArrayLike, 
     classes
         How many classes get a panel of their own, from class 0 on.
     """
-    from scipy.stats import gaussian_kde
+    from sklearn.neighbors import KernelDensity
 
     target = canvas.target(path)
     points = checked_embedding(embedding, "embedding")
@@ -51,12 +53,12 @@ def circle_densities(path: str | Path, embedding: ArrayLike, labels: ArrayLike, 
     figure = canvas.figure(3.1 * len(panels), 4.6, title)
     axes = figure.subplots(2, len(panels), height_ratios=(3, 1), squeeze=False)
     side = np.linspace(-1.4, 1.4, GRID)
-    plane = np.stack(np.meshgrid(side, side)).reshape(2, -1)
+    plane = np.stack(np.meshgrid(side, side)).reshape(2, -1).T
     for column, (name, rows) in enumerate(panels.items()):
         density, angles = axes[0, column], axes[1, column]
         density.set_title(f"{name}, {len(rows):,} nodes", loc="left", fontsize=11, color=INK)
         if len(rows) > 2:
-            values = gaussian_kde(rows.T, bw_method=0.15)(plane).reshape(GRID, GRID)
+            values = np.exp(KernelDensity(bandwidth=BANDWIDTH).fit(rows).score_samples(plane)).reshape(GRID, GRID)
             density.imshow(values, origin="lower", extent=(-1.4, 1.4, -1.4, 1.4), cmap="Blues")
             angles.hist(
                 np.arctan2(rows[:, 1], rows[:, 0]), bins=36, range=(-np.pi, np.pi), color=PALETTE[0], density=True
