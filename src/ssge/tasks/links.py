@@ -201,8 +201,9 @@ class Evidence:
 
     def linked(self, pairs: Pairs) -> NDArray[np.bool_]:
         """Return whether the two nodes of each pair have an edge, or are one."""
-        found: NDArray[np.bool_] = np.asarray(self.adjacency[pairs[0], pairs[1]] > 0, dtype=bool).ravel()
-        return found | (pairs[0] == pairs[1])
+        found = np.asarray(self.adjacency[pairs[0], pairs[1]] > 0, dtype=bool).ravel()
+        known: NDArray[np.bool_] = found | (pairs[0] == pairs[1])
+        return known
 
 
 @dataclass(frozen=True)
