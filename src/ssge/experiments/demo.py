@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ssge.datasets import load
+from ssge.errors import InputError
 from ssge.experiments import figures, references
 from ssge.experiments.compare import compare
 from ssge.experiments.protocols import PROTOCOLS
@@ -42,6 +43,10 @@ def demonstrate(
     say: Callable[[str], None],
 ) -> None:
     """Embed the import graph, print the table and neighbors, and draw pictures into ``out`` if matplotlib is there."""
+    if seeds < 1:  # reading the graph takes its time
+        raise InputError(f"seeds must be 1 or more; received {seeds}.")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is not a folder.")
     graph = load("imports")
     recipe = load_recipe("ssge/imports")
     protocol = PROTOCOLS[recipe.protocol]
