@@ -92,7 +92,7 @@ def draw(out: Path, graph: Graph, folder: RunFolder, before: np.ndarray) -> list
             out / "map.png", after, labels, graph.class_names, title=f"SSGE embedding of {graph.name}"
         ),
         figures.loss_curves(out / "losses.png", folder.read_history(), title="Training without labels"),
-        figures.covariance(out / "correlation.png", before, after, title="Correlation of the embedding's columns"),
+        figures.correlations(out / "correlation.png", {"Before training": before, "After": after}),
         figures.spectrum(
             out / "spectrum.png",
             {"raw features": references.raw_features(graph), "untrained encoder": before, "SSGE": after},

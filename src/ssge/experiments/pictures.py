@@ -82,5 +82,6 @@ def draw_plot(path: Path, subject: Subject, kind: Kind) -> Path:
     if kind == "spectrum":
         return figures.spectrum(path, {"embedding": vectors}, title=f"Directions that the embedding{of} uses")
     if kind == "correlation":
-        return figures.covariance(path, None, vectors, title=f"Correlation between columns of the embedding{of}")
+        title = f"Correlation between columns of the embedding{of}"
+        return figures.correlations(path, {"Embedding": vectors}, title=title)
     raise UnknownNameError("plot", kind, KINDS)
