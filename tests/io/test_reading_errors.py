@@ -133,7 +133,7 @@ def test_typed_tables() -> None:
     day = datetime.date(2020, 1, 1)
     refused(r"column 'd' holds dates or times", edges, NODES.append_column("d", [[day, day]]), columns=["d"])
     refused(r"nodes, row 2, column 'l': lists must be as long.*1 found, 2 before", edges,
-            NODES.append_column("l", [[[1, 2], [3]]]))  # fmt: skip
+            NODES.append_column("l", [[[1.5, 2], [3.0]]]))  # fmt: skip
     refused(r"column 's' is of type struct", edges, NODES.append_column("s", [[{"a": 1}, {"a": 2}]]), columns=["s"])
     refused(
         r"edges, row 2, column 'source': the id is missing", pa.table({"source": ["a", None], "target": ["b", "c"]})

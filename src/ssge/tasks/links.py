@@ -202,7 +202,7 @@ class Evidence:
     def linked(self, pairs: Pairs) -> NDArray[np.bool_]:
         """Return whether the two nodes of each pair have an edge, or are one."""
         found = np.asarray(self.adjacency[pairs[0], pairs[1]] > 0, dtype=bool).ravel()
-        return np.logical_or(found, pairs[0] == pairs[1])
+        return np.logical_or(found, pairs[0] == pairs[1])  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
