@@ -39,6 +39,11 @@ def open_graph(source: str, reading: dict[str, Any] | None = None, like: Feature
     path = Path(source)
     if not path.exists() and not path.suffix and path.name == source:  # more likely a name mistyped than a file
         return load(source)
+    if is_graph_folder(path):
+        from ssge.runs.estimate import available_memory  # torch
+        from ssge.runs.estimate_streamed import check_loading
+
+        check_loading(StoredGraph.open(path), available_memory())
     return read_graph(path, like=like, **(reading or {}))
 
 
