@@ -189,6 +189,19 @@ def block(record: Record) -> str:
     return f"{text}{ratio}\nEpochs of fit: {epochs}. {where(record)}.\n"
 
 
+def simulated(record: Record) -> str:
+    """Return the table of 10^9 nodes in docs/scale.md, and what breaks first."""
+    from simulate import check, limits, table_of
+
+    sizes = (1e9, 1e10, 128, 128, [1, 8, 32, 128])
+    costs = record.figures["costs"]
+    checked = "; ".join(f"{n:,} nodes: {seen:.1f} s, derived {found:.1f} s" for n, seen, found in check(record))
+    return (
+        f"{table_of(costs, *sizes)}\nWhat breaks first:\n\n{limits(costs, *sizes)}\n"
+        f"The same arithmetic against measured processor time of an epoch on one core: {checked}.\n"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", type=int, choices=[size.nodes for size in SIZES], help="these sizes")
