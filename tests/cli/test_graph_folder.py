@@ -50,16 +50,6 @@ def test_from_tables_to_neighbors(tables: Path, capsys: pytest.CaptureFixture[st
     assert code_of("estimate", graph, "--quiet") == 0
 
 
-def test_an_interrupted_streamed_run_resumes(tables: Path) -> None:
-    """The checkpoint knows the graph by its digest."""
-    graph, run = tables / "graph", tables / "run"
-    code_of("convert", tables / "edges.csv", "--nodes", tables / "nodes.csv", "--out", graph, "--quiet")
-    how = ("--memory", "8GB", "--widths", "6", "6", "--quiet", "--out", run)
-    assert code_of("fit", graph, "--epochs", "3", *how) == 0
-    assert sorted(file.name for file in run.iterdir())[0] == "README.md"
-    assert code_of("fit", graph, "--epochs", "3", *how, "--resume") == 2  # complete
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
