@@ -85,7 +85,10 @@ GROUPS = (
         Page("docs/baselines.md", "efficiency", "block"),
     )),
     Group("walks", "walks.json", ("ops.walks",)),
-    Group("scale", "scale.json", (*TRAINING, "io.convert"), (Page("docs/scale.md", "scale", "block"),)),
+    Group("scale", "scale.json", (*TRAINING, "io.convert"), (
+        Page("docs/scale.md", "scale", "block"),
+        Page("docs/scale.md", "simulation", "simulated"),
+    )),
     Group("reading", "reading.json", ("io.reading",)),
     Group("ranks", "ranks.json", (*TRAINING, "ops.collective", "ops.sharded")),
     Group("sampled", "sampled.json", (*TRAINING, "ops.neighbor_sampling")),
