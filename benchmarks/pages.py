@@ -71,6 +71,7 @@ GROUPS = (
     Group("bias", "bias.json", TRAINING, (Page("docs/clustering.md", "bias", "block"),)),
     Group("eigenvalue_floor", "eigenvalue_floor.json", TRAINING),
     Group("unseen_nodes", "unseen_nodes.json", TRAINING, (Page("docs/own-graph.md", "new nodes", "block"),)),
+    Group("links", "links.json", (*TRAINING, "tasks.links"), (Page("docs/links.md", "table", "block"),)),
     Group("outliers", "outliers.json", (*TRAINING, "tasks.outliers")),
     Group("speed", "speed.json", TRAINING, (
         Page("docs/speed.md", "speed", "block"),
@@ -84,9 +85,11 @@ GROUPS = (
         Page("docs/baselines.md", "efficiency", "block"),
     )),
     Group("walks", "walks.json", ("ops.walks",)),
+    Group("scale", "scale.json", (*TRAINING, "io.convert"), (Page("docs/scale.md", "scale", "block"),)),
     Group("reading", "reading.json", ("io.reading",)),
     Group("ranks", "ranks.json", (*TRAINING, "ops.collective", "ops.sharded")),
     Group("sampled", "sampled.json", (*TRAINING, "ops.neighbor_sampling")),
+    Group("sampled_memory", "sampled_memory.json", (*TRAINING, "ops.neighbor_sampling")),
     Group("sampling", "sampling.json", ("ops.neighbor_sampling",)),
     Group("scoring", "scoring.json", ("evaluation", "experiments.protocols"), (
         Page("docs/speed.md", "scoring", "block"),

@@ -18,6 +18,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from pages import Record
 
@@ -57,7 +59,7 @@ def measure(name: str, form: Any) -> dict[str, Any]:
                 trained = train(method, method.prepare(graph), Key(seed))
             seconds.append(time.perf_counter() - began)
         assert trained.embedding is not None
-        found[precision] = {"seconds": min(seconds), "accuracy": accuracy(name, trained.embedding.numpy())}
+        found[precision] = {"seconds": min(seconds), "accuracy": accuracy(name, np.asarray(trained.embedding))}
     return found
 
 

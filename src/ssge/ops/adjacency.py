@@ -75,7 +75,7 @@ class Pattern:
     @cached_property
     def edge_ids(self) -> Tensor:
         """One integer per entry of ``incoming``, ``source * 2^32 + target`` by positions in the whole graph."""
-        return _edge_ids(self.incoming.indices.long(), row_indices(self.incoming.indptr).long(), self.nodes)
+        return edge_ids(self.incoming.indices.long(), row_indices(self.incoming.indptr).long(), self.nodes)
 
     @property
     def whole(self) -> Pattern:
@@ -225,7 +225,7 @@ class Adjacency:
         node = row_indices(rows.indptr).long()
         ends = (rows.indices.long(), nodes[node])
         source, target = ends if into else ends[::-1]
-        return Incident(node, _edge_ids(source, target), rows.values)
+        return Incident(node, edge_ids(source, target), rows.values)
 
     @cached_property
     def entries(self) -> tuple[CSR, CSR]:
@@ -284,7 +284,8 @@ class Adjacency:
         return spmm(self.matrix.block(start, stop), dense)
 
 
-def _edge_ids(source: Tensor, target: Tensor, nodes: Tensor | None = None) -> Tensor:
+def edge_ids(source: Tensor, target: Tensor, nodes: Tensor | None = None) -> Tensor:
+    """Return ``source * 2^32 + target`` of edges, by which draws know them."""
     if nodes is not None:
         source, target = nodes[source], nodes[target]
     return (source << 32).bitwise_or_(target)

@@ -17,7 +17,9 @@ from ssge.io.embeddings import Embedding, alike, find_ids
 from ssge.io.nodes import ID, KNOWN, codes
 from ssge.io.options import ReadOptions
 from ssge.io.reading import own_nodes
-from ssge.io.tables import Table, named, open_table, position
+from ssge.io.sources import LIMIT
+from ssge.io.sql import is_sql, parse, read_tables
+from ssge.io.tables import ArrowTable, Table, named, open_table, position
 from ssge.records import RunRecord
 from ssge.runs.folder import RunFolder, read_vectors
 
@@ -85,7 +87,8 @@ class Names:
             known = [*map(str, self.node_ids.tolist()), *filter(None, texts)]
             raise UnknownNameError("node", name, alike(name, known))
         if len(found) > 1:
-            some = ", ".join(" ".join(filter(None, self.cells(row))) for row in found[:_MOST_LISTED])
+            cells = (self.cells(row) for row in found[:_MOST_LISTED])
+            some = ", ".join(" ".join(filter(None, (node, *others))) for node, _, *others in cells)
             more = f" and {len(found) - _MOST_LISTED:,} more" if len(found) > _MOST_LISTED else ""
             raise InputError(f"{column} is {shown(name)} for {len(found):,} nodes; ask by id: {printable(some)}{more}.")
         return found[0]
@@ -138,6 +141,9 @@ def read_names(
         if not Path(record.reading["nodes"]).exists():
             raise InputError(f"The node table of the run, {record.reading['nodes']}, is gone: give nodes=...")
         table: Table | None = open_table(record.reading["nodes"], "nodes", ReadOptions(**options), KNOWN)
+    elif is_sql(record.dataset):
+        found = read_tables(parse(record.dataset), LIMIT)[1]
+        table = None if found is None else ArrowTable(found, "nodes")
     else:
         table = own_nodes(Path(record.dataset)) if Path(record.dataset).exists() else None
     if table is None:
