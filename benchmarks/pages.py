@@ -34,6 +34,7 @@ from ssge.runs.recipes import Recipe, load_recipe, recipes
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
 TRAINING = ("training.trainer", "evaluation", "methods.ssge")
+EFFICIENCY = ("methods.dgi", "methods.mvgrl", "methods.grace", "methods.homogcl")
 
 
 class Page(NamedTuple):
@@ -70,13 +71,32 @@ GROUPS = (
     Group("bias", "bias.json", TRAINING, (Page("docs/clustering.md", "bias", "block"),)),
     Group("eigenvalue_floor", "eigenvalue_floor.json", TRAINING),
     Group("unseen_nodes", "unseen_nodes.json", TRAINING, (Page("docs/own-graph.md", "new nodes", "block"),)),
+    Group("links", "links.json", (*TRAINING, "tasks.links"), (Page("docs/links.md", "table", "block"),)),
     Group("outliers", "outliers.json", (*TRAINING, "tasks.outliers")),
-    Group("speed", "speed.json", TRAINING, (Page("docs/speed.md", "speed", "block"),)),
+    Group("speed", "speed.json", TRAINING, (
+        Page("docs/speed.md", "speed", "block"),
+        Page("README.md", "speed", "sentence"),
+    )),
+    Group("precision", "precision.json", TRAINING, (Page("docs/speed.md", "precision", "block"),)),
+    Group("training_time", "training_time.json", TRAINING, (Page("docs/speed.md", "training time", "block"),)),
     Group("scaling", "scaling.json", TRAINING, (Page("docs/scaling.png", None, "block"),)),
     Group("family", "family.json", (*TRAINING, "methods.cca_ssg", "methods.g_bt")),
+    Group("efficiency", "efficiency.json", (*TRAINING, *EFFICIENCY), (
+        Page("docs/baselines.md", "efficiency", "block"),
+    )),
     Group("walks", "walks.json", ("ops.walks",)),
+    Group("scale", "scale.json", (*TRAINING, "io.convert"), (
+        Page("docs/scale.md", "scale", "block"),
+        Page("docs/scale.md", "simulation", "simulated"),
+    )),
     Group("reading", "reading.json", ("io.reading",)),
-    Group("scoring", "scoring.json", ("evaluation", "experiments.protocols")),
+    Group("ranks", "ranks.json", (*TRAINING, "ops.collective", "ops.sharded")),
+    Group("sampled", "sampled.json", (*TRAINING, "ops.neighbor_sampling")),
+    Group("sampled_memory", "sampled_memory.json", (*TRAINING, "ops.neighbor_sampling")),
+    Group("sampling", "sampling.json", ("ops.neighbor_sampling",)),
+    Group("scoring", "scoring.json", ("evaluation", "experiments.protocols"), (
+        Page("docs/speed.md", "scoring", "block"),
+    )),
 )  # fmt: skip
 
 

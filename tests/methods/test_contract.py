@@ -273,7 +273,7 @@ def test_without_chance_training_on_permuted_nodes_permutes_the_embedding(case: 
 def test_labels_are_never_seen_but_those_of_training_nodes(case: Case) -> None:
     graph = case.graph
     assert graph.labels is not None
-    plan = Plan(case.method, case.method.Config(**case.config), dtype=case.dtype)
+    plan = Plan(case.method, case.method.Config(**case.config), precision=case.dtype)
 
     def vectors(labels: np.ndarray) -> bytes:
         return fit(replace(graph, labels=labels), plan).embedding.vectors.tobytes()

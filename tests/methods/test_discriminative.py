@@ -84,6 +84,15 @@ def test_dgi_scores_nodes_against_the_summary() -> None:
     torch.testing.assert_close(step(method), bce(*(rows @ score.weight @ s + score.bias for rows in (h, corrupted))))
 
 
+def test_dgi_can_map_its_summary_by_a_linear_layer() -> None:
+    method = built("dgi", linear_summary=True)
+    h, corrupted = (gcn(method.encoder, adjacency(), x) for x in (features(), features()[ORDER]))
+    linear = nn.Linear(6, 6).double()
+    linear.weight.data, linear.bias.data = method.discriminator.weight.data.t(), method.discriminator.bias.data
+    s = linear(h.mean(0).sigmoid())
+    torch.testing.assert_close(step(method), bce(h @ s, corrupted @ s))
+
+
 def test_ggd_sums_a_linear_map_of_masked_features() -> None:
     method = built("ggd", feature_mask=0.3)
     x = features() * KEY.fold_in("columns").keep(torch.arange(12), 0.3)

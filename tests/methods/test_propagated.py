@@ -22,8 +22,8 @@ names = pytest.mark.parametrize("name", ["sgc", "ssgc", "nafs"])
 
 @names
 def test_without_reduction_all_inner_products_are_those_of_the_propagated_features(name: str) -> None:
-    few = plan(GRAPH.info, name, settings={"columns": 29}, dtype="float64")
-    whole = plan(GRAPH.info, name, settings={"columns": 30}, dtype="float64")
+    few = plan(GRAPH.info, name, settings={"columns": 29}, precision="float64")
+    whole = plan(GRAPH.info, name, settings={"columns": 30}, precision="float64")
     assert fit(GRAPH, few).embedding.vectors.shape == (60, 29)
     vectors = fit(GRAPH, whole).embedding.vectors
     raw = whole.build(GRAPH).embed(GRAPH).numpy()
@@ -32,12 +32,12 @@ def test_without_reduction_all_inner_products_are_those_of_the_propagated_featur
 
 @names
 def test_fitted_columns_stay_with_the_model(name: str, tmp_path: Path) -> None:
-    planned = plan(GRAPH.info, name, settings={"columns": 8}, dtype="float64")
+    planned = plan(GRAPH.info, name, settings={"columns": 8}, precision="float64")
     run = fit(GRAPH, planned, RunFolder(tmp_path / "run"))
     model = RunFolder(tmp_path / "run").read_model()
     expected = run.method.embed(OTHER)
     torch.testing.assert_close(model.embed(OTHER), expected, rtol=0, atol=0)
-    warm = plan(OTHER.info, name, start=Start(model, "run"), dtype="float64")
+    warm = plan(OTHER.info, name, start=Start(model, "run"), precision="float64")
     started = fit(OTHER, warm).embedding.vectors
     ratio = started / expected.numpy()
     np.testing.assert_allclose(ratio, ratio[0, 0])  # the same columns at another scale

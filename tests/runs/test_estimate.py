@@ -87,7 +87,7 @@ def test_memory_grows_with_every_size() -> None:
     assert needed(widths=(128, 128)) > needed() > needed(widths=(64,))
     assert needed(random_graph(n=600, p=12, m=900)) > needed()
     assert needed(random_graph(n=300, p=12, m=90_000)) > needed()
-    double = plan(GRAPH.info, settings={"widths": (64, 64), "epochs": 1}, dtype="float64")
+    double = plan(GRAPH.info, settings={"widths": (64, 64), "epochs": 1}, precision="float64")
     assert estimate(GRAPH, double).memory > needed()
 
 

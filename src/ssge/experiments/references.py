@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from ssge.graph import Graph
 from ssge.methods import Method
 from ssge.ops.structural import spectral_embedding
-from ssge.runs.plan import Plan, Precision, plan
+from ssge.runs.plan import Plan, plan
+from ssge.training.precision import Precision
 
 
 def raw_features(graph: Graph) -> NDArray[np.floating[Any]]:
@@ -30,7 +31,7 @@ def training_free(graph: Graph, method: str, **settings: Any) -> NDArray[np.floa
     """Return the raw embedding of a training-free method (`ssge.methods`), by default with all columns of features."""
     settings = {"columns": graph.num_features} | settings
     precision: Precision = "float64" if graph.features.dtype == np.float64 else "float32"
-    planned = plan(graph.info, method, settings=settings, dtype=precision)
+    planned = plan(graph.info, method, settings=settings, precision=precision)
     return _raw(planned.build(graph), graph.without_labels())
 
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 from torch import Tensor, nn
 
 from ssge.errors import InputError
@@ -49,6 +50,19 @@ class NodeBatchConfig(MethodConfig):
     batch_nodes: PositiveInt | None = Field(
         None, description="Nodes per step, several times the embedding width. All nodes if not given."
     )
+    fanouts: tuple[PositiveInt, ...] | None = Field(
+        None,
+        min_length=1,
+        description="With batch_nodes: neighbors drawn per node, by hops from the nodes of a step, as in 10 10. All of "
+        "them if not given.",
+    )
+
+    @field_validator("fanouts")
+    @classmethod
+    def _of_batches(cls, fanouts: tuple[int, ...] | None, given: ValidationInfo) -> tuple[int, ...] | None:
+        if fanouts is not None and given.data.get("batch_nodes") is None:
+            raise PydanticCustomError("fanouts", "must come with batch_nodes, the number of nodes per step")
+        return fanouts
 
 
 class Method(nn.Module, ABC):
@@ -65,7 +79,7 @@ class Method(nn.Module, ABC):
     prepare        once per graph, before training or embedding
     optimizer      once, before training
     lr_schedule    at the start of each epoch
-    forward        in each step; distributed training synchronizes only what goes through it
+    forward        in each step; where several processes share it, each has some rows of the batch
     after_step     after each step of the optimizer
     encode         at the end of training, and for each graph that the trained model embeds
     ============== ===================================================================================
@@ -86,6 +100,8 @@ class Method(nn.Module, ABC):
         Whether a trained model can embed other graphs than the one it was trained on.
     normalization
         Degrees that normalize the adjacency of a view: `ssge.ops.adjacency.Adjacency`.
+    bf16
+        Whether the products of a training step are in bfloat16; `products` is the context to take it in.
     scale, offset
         An embedding is ``scale * output + offset``. Training sets the scale so that the root mean square is 1.
     """
@@ -100,6 +116,7 @@ class Method(nn.Module, ABC):
     inductive: ClassVar[bool] = True
     normalization: Normalization = "out-in"
     offset: float = 0.0
+    bf16: bool = False
     Config: ClassVar[type[BaseConfig]]
 
     encoder: nn.Module
@@ -120,6 +137,15 @@ class Method(nn.Module, ABC):
     def dtype(self) -> torch.dtype:
         """Precision of parameters and buffers."""
         return self.scale.dtype
+
+    def products(self) -> torch.autocast:
+        """Return the context of `forward` in training, which decides the precision of products."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16)
+
+    @property
+    def of_moments(self) -> bool:
+        """Whether the loss is made of moments of columns: sums over nodes, which several processes can share."""
+        return False
 
     @classmethod
     def default_config(cls, info: GraphInfo) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 
 from ssge.graph import GraphInfo
 from ssge.methods._base import METHODS, Method, MethodConfig, NodeBatchConfig
-from ssge.nn.encoders import GCN
+from ssge.nn.encoders import GCN, Affine
 from ssge.nn.heads import Bilinear
 from ssge.objectives import Losses
 from ssge.objectives.mutual_information import local_global, summary
@@ -25,6 +25,10 @@ class DGIConfig(NodeBatchConfig):
     widths: tuple[PositiveInt, ...] = Field(
         (512,), min_length=1, description="Width of each layer, the embedding last."
     )
+    linear_summary: bool = Field(
+        False,
+        description="Map the summary by a linear layer with a bias per column, as in PyGCL; else bilinear scores.",
+    )
     normalize_features: bool = Field(True, description="Divide each row of X by its sum of absolute values.")
 
 
@@ -38,7 +42,8 @@ class DGI(Method):
 
     Differences from the released code: the number of epochs is fixed, where it stops after 20 epochs without a lower
     training loss and goes back to the epoch of the lowest; self-loops count once; the product of the weights and the
-    summary is formed once, which saves O(n d^2).
+    summary is formed once, which saves O(n d^2). PyGCL's variant, which the SSGE paper measures, has ``linear_summary``
+    and one slope of PReLU per column.
     """
 
     name: ClassVar[str] = "dgi"
@@ -54,11 +59,20 @@ class DGI(Method):
     def __init__(self, config: DGIConfig, info: GraphInfo, generator: torch.Generator) -> None:
         super().__init__(config, info)
         self.encoder = GCN((info.num_features, *config.widths), "prelu", generator, output_activation=True)
-        self.discriminator = Bilinear(config.widths[-1], config.widths[-1], generator)
+        d = config.widths[-1]
+        self.discriminator: Affine | Bilinear
+        if config.linear_summary:
+            self.discriminator = Affine(d, d, True, generator, by_inputs=True)
+        else:
+            self.discriminator = Bilinear(d, d, generator)
         self.corrupt = ShuffleNodes()
 
     def forward(self, view: View, key: Key) -> Losses:
         """Return the cross-entropy of pairs of nodes with the summary."""
         h, corrupted = (view.at_seeds(self.encoder(one)) for one in (view, self.corrupt(view, key)))
-        loss = local_global(h, corrupted, summary(h), self.discriminator.weight, self.discriminator.bias)
+        s, score = summary(h), self.discriminator
+        if isinstance(score, Affine):
+            loss = local_global(h, corrupted, score.shifted(s @ score.weight))
+        else:
+            loss = local_global(h, corrupted, s, score.weight, score.bias)
         return Losses(loss, {"discrimination": loss.detach()})

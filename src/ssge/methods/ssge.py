@@ -12,8 +12,9 @@ from torch import Tensor
 
 from ssge.graph import GraphInfo
 from ssge.methods._base import METHODS, Method, MethodConfig, NodeBatchConfig
-from ssge.nn.blocks import Block, Blocks
+from ssge.nn.blocks import LEARNED, Block, Blocks
 from ssge.nn.encoders import ENCODERS, GCN, MLP
+from ssge.nn.running import RunningCovariance
 from ssge.objectives import Losses
 from ssge.objectives.gaussian import EIGENVALUE_FLOOR, gaussian
 from ssge.objectives.infonce import direct_infonce
@@ -45,7 +46,7 @@ class SSGEConfig(NodeBatchConfig):
     encoder: Literal["gcn", "mlp"] = Field("gcn", description="gcn, or mlp: features alone, with batch normalization.")
     activation: Literal["elu", "relu", "none"] = Field("elu", description="Activation between layers.")
     blocks: tuple[Block, ...] = Field(
-        ("learned",),
+        LEARNED,
         min_length=1,
         description="Columns of an embedding, side by side: learned (the paper's), features, hops (their mean over "
         "hops). Several are weighed without labels.",
@@ -65,6 +66,13 @@ class SSGEConfig(NodeBatchConfig):
     eigenvalue_floor: float = Field(EIGENVALUE_FLOOR, gt=0, description="Where the root of an eigenvalue is cut off.")
     floor_mode: Literal["tangent", "clamp"] = Field(
         "tangent", description="Below the floor: follow the tangent, or clamp (released code: clamp, floor 1e-8)."
+    )
+    covariance_momentum: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="With batch_nodes: how much of the covariance comes from earlier steps, so that batches may be "
+        "smaller than the width; 0: each step sees its own alone.",
     )
     shrinkage: float = Field(1e-3, gt=0, le=1, description="Of w-mse: share of the variances in the covariance.")
     direct_width: PositiveInt | None = Field(
@@ -102,7 +110,7 @@ class SSGE(Method):
     `ssge.objectives.infonce.direct_infonce`; weights of terms and the floor of eigenvalues then play no part.
 
     With ``batch_nodes`` an epoch has several steps, each on some of the nodes (`ssge.training.batches`). The objective
-    is that of their representations in the whole views.
+    is that of their representations in the whole views, or with ``fanouts`` of unbiased estimates of these.
 
     With ``blocks`` the embedding is more than the encoder's output: features and propagated features stand beside it,
     so that what two convolutions lose is not lost (`ssge.nn.blocks.Blocks`). The training is the same.
@@ -124,10 +132,17 @@ class SSGE(Method):
         self.normalization, self.offset = config.normalization, config.offset
         widths = (info.num_features, *config.widths)
         self.encoder = ENCODERS[config.encoder](widths, config.activation, generator, config.output_bias)
+        momentum = config.covariance_momentum
+        self.running = RunningCovariance(config.widths[-1], momentum) if momentum else None
         self.blocks = None
-        if config.blocks != ("learned",):
+        if config.blocks != LEARNED:
             self.blocks = Blocks(config.blocks, info.num_features, config.columns, config.hops)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
+
+    @property
+    def of_moments(self) -> bool:
+        """Whether the loss is made of moments; the other objectives compare nodes one by one."""
+        return self.config.objective == "gaussian"
 
     @classmethod
     def default_config(cls, info: GraphInfo) -> dict[str, Any]:
@@ -155,7 +170,9 @@ class SSGE(Method):
         (u1, weight), (u2, _) = (self.encoder.factors(self.augment(view, key.fold_in(i))) for i in range(2))
         c, z1, z2 = self.config, view.at_seeds(u1), view.at_seeds(u2)
         if c.objective == "gaussian":
-            return gaussian(z1, z2, c.uniformity_weight, c.alignment_weight, c.eigenvalue_floor, c.floor_mode, weight)
+            return gaussian(
+                z1, z2, c.uniformity_weight, c.alignment_weight, c.eigenvalue_floor, c.floor_mode, weight, self.running
+            )
         z1, z2 = (z if weight is None else z @ weight for z in (z1, z2))
         if c.objective == "w-mse":
             loss = w_mse(z1, z2, c.shrinkage, relative=True)

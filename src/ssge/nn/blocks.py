@@ -14,6 +14,8 @@ from ssge.ops.propagation import mean_of_hops
 from ssge.views import View
 
 Block: TypeAlias = Literal["features", "hops", "learned"]
+LEARNED: tuple[Block, ...] = ("learned",)
+"""What an encoder learned, and nothing beside it."""
 Encode: TypeAlias = Callable[[View], Tensor]
 
 GAMMA = 6.0

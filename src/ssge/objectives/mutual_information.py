@@ -44,7 +44,9 @@ def summary(h: Tensor) -> Tensor:
     return h.mean(0).sigmoid()
 
 
-def local_global(h: Tensor, corrupted: Tensor, s: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def local_global(
+    h: Tensor, corrupted: Tensor, s: Tensor, weight: Tensor | None = None, bias: Tensor | None = None
+) -> Tensor:
     """Return the objective of DGI: whether a row belongs to the summary.
 
     Parameters
@@ -54,11 +56,11 @@ def local_global(h: Tensor, corrupted: Tensor, s: Tensor, weight: Tensor, bias: 
     s
         Summary of the graph, usually `summary` of ``h``.
     weight
-        W, d x d.
+        W, d x d; None: the identity.
     bias
         One number added to all scores, or none.
     """
-    direction = weight @ s
+    direction = s if weight is None else weight @ s
     positive, negative = h @ direction, corrupted @ direction
     return cross_entropy(positive, negative) if bias is None else cross_entropy(positive + bias, negative + bias)
 

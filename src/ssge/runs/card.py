@@ -43,7 +43,7 @@ def card(record: RunRecord) -> str:
         "parameters": f"{record.parameters:,}",
         "seconds": f"{record.seconds:.1f}",
         "peak memory, MiB": f"{record.peak_memory_mb:,.0f}",
-        "device, precision, threads": f"{record.device}, {record.dtype}, {record.threads}",
+        "device, precision, threads": f"{record.device}, {record.precision}, {record.threads}",
         "started from": record.warm_start or "-",
         "versions": f"ssge {record.machine.get('ssge', '?')}, torch {record.machine.get('torch', '?')}",
         "date": record.date,

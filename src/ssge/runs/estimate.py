@@ -22,9 +22,12 @@ from torch.utils._pytree import tree_leaves
 from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.methods import Method
+from ssge.ops.collective import alone
 from ssge.ops.random import Key
+from ssge.runs.estimate_streamed import streaming_memory
 from ssge.runs.plan import Plan
 from ssge.training.batches import batches
+from ssge.training.streaming import can_stream
 from ssge.training.trainer import step
 
 LIBRARIES = 10 << 20
@@ -79,7 +82,8 @@ def estimate(graph: Graph, plan: Plan) -> Estimate:
     along a line, or a parabola where the slope doubles with the size. A small graph, and one that is trained in
     batches of nodes, is measured itself.
     """
-    trials = _trials(graph, plan)
+    with alone():
+        trials = _trials(graph, plan)
     n, epochs = graph.num_nodes, plan.config.epochs if plan.method.trained else 1
     parameters = sum(p.numel() for p in plan.build(graph).parameters() if p.requires_grad)
     spare = SPARE if getattr(plan.config, "batch_nodes", None) is None else SPARE_BATCHES
@@ -95,7 +99,7 @@ def check_memory(graph: Graph, plan: Plan, available: int | None = None) -> None
     What surely fits is not measured. ``available`` are the free bytes; default: what the system says.
     """
     free = available_memory() if available is None else available
-    itemsize = np.dtype(plan.dtype).itemsize
+    itemsize = 8 if plan.precision == "float64" else 4
     declared = plan.method.dense_memory(plan.config, graph.info, itemsize) + _parameters(graph, plan, itemsize)
     if declared <= free and _generous(graph, plan, itemsize) + declared <= free:
         return
@@ -103,7 +107,8 @@ def check_memory(graph: Graph, plan: Plan, available: int | None = None) -> None
     if needed > free:
         raise InputError(
             f"Training needs about {_gigabytes(needed)} beside the graph, and {_gigabytes(free)} of memory are free: "
-            f"choose {_smaller(plan.config)}" + (", or dtype float32." if plan.dtype == "float64" else ".")
+            f"choose {_smaller(plan.config)}{_streamed(graph, plan, free)}"
+            + (", or precision float32." if plan.precision == "float64" else ".")
         )
 
 
@@ -163,6 +168,14 @@ def _smaller(config: Any) -> str:
     return f"fewer columns (now {config.columns})" if hasattr(config, "columns") else "a smaller graph"
 
 
+def _streamed(graph: Graph, plan: Plan, free: int) -> str:
+    """Name the commands that stream a graph from disk, for a method that can."""
+    if not hasattr(plan.config, "batch_nodes") or not can_stream(plan.build(graph)):
+        return ""
+    memory = streaming_memory(free)
+    return f", or stream it from disk: ssge convert ... --out graph, then ssge fit graph --memory {memory}"
+
+
 def _trials(graph: Graph, plan: Plan) -> list[_Trial]:
     """Return trials at doubling sizes, or one on the graph itself."""
     if getattr(plan.config, "batch_nodes", None) is not None:
@@ -207,7 +220,7 @@ def _steps(method: Method, prepared: Any, limit: int | None = None) -> list[floa
     method.train()
     began = time.perf_counter()
     for epoch in range(1, _EPOCHS + 1):
-        steps = batches(method, prepared, Key(0).fold_in("train", epoch))
+        steps = batches(method, prepared, Key(0).fold_in("train", epoch), ahead=False)  # its memory is counted
         for batch, key in islice(steps, limit):
             step(method, batch, optimizer, key)
             ends.append(time.perf_counter())

@@ -36,9 +36,12 @@ def target(path: str | Path) -> Path:
 
 def figure(width: float, height: float, title: str) -> Figure:
     """Return an empty figure, sizes in inches, with its headline."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
+    except ImportError:
+        raise InputError("Pictures need a package that is not here: pip install 'ssge[plots]'") from None
 
     layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.08)
     figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white", layout=layout)
@@ -57,6 +60,14 @@ def dress(axes: Axes, x: str, y: str) -> None:
     axes.tick_params(which="both", labelsize=9.5, color=MUTED, labelcolor=INK)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(MUTED)
+
+
+def color_bar(figure: Figure, image: Any, axes: Any, title: str) -> None:
+    """Put a scale of colors beside axes."""
+    bar = figure.colorbar(image, ax=axes, pad=0.02, shrink=0.95)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=9.5, color=MUTED, labelcolor=INK)
+    bar.set_label(title, fontsize=10.5, color=INK)
 
 
 def save(figure: Figure, target: Path) -> Path:
