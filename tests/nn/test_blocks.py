@@ -20,7 +20,7 @@ SMALL = {"widths": (16, 16), "epochs": 5, "blocks": ("features", "hops", "learne
 
 
 def fitted(graph: Graph, **settings: object) -> tuple[SSGE, np.ndarray]:
-    run = fit(graph, plan(graph.info, settings=SMALL | settings, dtype="float64"))
+    run = fit(graph, plan(graph.info, settings=SMALL | settings, precision="float64"))
     assert isinstance(run.method, SSGE)
     return run.method, run.embedding.vectors
 

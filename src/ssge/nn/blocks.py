@@ -39,7 +39,8 @@ class Blocks(nn.Module):
 
     so that nothing learned takes weight from what needs no training, and each f is the one that is better aligned. An
     encoder that has washed out the features of nodes among strangers counts little, and so does X where it is noise
-    that hops average out; rows keep their lengths where these carry something, such as the degree.
+    that hops average out; rows keep their lengths where these carry something, such as the degree. Before it is
+    compared, :math:`\rho_X` is divided by 1.2 (`FLATTERED`).
     """
 
     scales: Tensor
