@@ -89,6 +89,8 @@ def wheel() -> Path:
         run(*pip, "wheel", "--no-deps", "-w", "dist", ".", cwd=Path(folder))
         run(sys.executable, "-m", "venv", "--without-pip", HOME)
         (built,) = Path(folder, "dist").glob("*.whl")
+        # Every demand of the wheel is met by the versions that constraints.txt pins, found without any index.
+        run(*pip, "install", "--dry-run", "--no-index", "-c", ROOT / "constraints.txt", built)
         run(*pip, "--python", PYTHON, "install", "--no-deps", built)
     (found,) = SITE.glob("ssge-*.dist-info")
     for dist in asked_for(Distribution.at(found), frozenset(), {}).values():
