@@ -33,6 +33,8 @@ def what_was_run(record: RunRecord) -> list[tuple[str, str]]:
     """Return the graph, the method and the training in a few figures."""
     cls, facts, statistics = METHODS[record.method], record.graph, record.statistics
     edges = f"{facts.get('num_edges', 0):,} directed, {'weighted' if statistics.get('weighted') else 'unweighted'}"
+    parts = record.config.get("blocks", ())
+    blocks = f": {', '.join(parts)}" if len(parts) > 1 else ""
     epochs = f"{record.config['epochs']} epochs, " if "epochs" in record.config else ""
     degree = f"{statistics.get('mean_degree', 0):.1f} on average, {statistics.get('max_degree', 0):,.0f} at most"
     return [
@@ -43,7 +45,7 @@ def what_was_run(record: RunRecord) -> list[tuple[str, str]]:
         ("Features", f"{facts.get('num_features', 0):,}"),
         ("Method", f"{cls.title} ({cls.reference})"),
         ("Learned from", "labels of training nodes" if cls.supervised else "no labels"),
-        ("Embedding", f"{record.columns} columns"),
+        ("Embedding", f"{record.columns:,} columns{blocks}"),
         ("Training", f"{epochs}{record.seconds:.1f} s, seed {record.seed}"),
     ]
 
@@ -102,8 +104,7 @@ def verdict(figures: Mapping[str, float], columns: int, supervised: bool = False
         reasons.append(f"{dead} of {columns} columns are constant and tell nothing.")
     if rank < 2 and columns > 2 and not supervised:
         return Verdict("bad", "The embedding has collapsed", [*reasons, "Nearly all nodes differ along one line only."])
-    few = rank < max(min(4, columns / 2), 0.02 * columns)  # 5 to 30 % of 512 columns are usual
-    if (few or dead) and not supervised:
+    if (rank < min(4, columns / 2) or dead) and not supervised:
         reasons.append("A narrower last layer or a larger weight of uniformity would use the columns better.")
         return Verdict("doubtful", "The embedding uses few of its columns", reasons)
     return Verdict("good", "No sign of collapse", reasons)
