@@ -83,10 +83,15 @@ def column_table(record: RunRecord) -> dict[str, Any] | None:
     }
 
 
+def ranks_of(subject: Subject) -> list[float]:
+    """Return the effective rank of the views, epoch by epoch."""
+    return [line["effective_rank"] for line in subject.history if line.get("effective_rank") is not None]
+
+
 def remarks(subject: Subject) -> list[str]:
     """Return what else is worth knowing without labels."""
     found = []
-    ranks = [line["effective_rank"] for line in subject.history if line.get("effective_rank") is not None]
+    ranks = ranks_of(subject)
     if len(ranks) > 1:
         way = "rose" if ranks[-1] > ranks[0] else "fell"
         found.append(f"While training, the effective rank of the views {way} from {ranks[0]:.1f} to {ranks[-1]:.1f}.")
@@ -95,13 +100,30 @@ def remarks(subject: Subject) -> list[str]:
     return found
 
 
-def verdict(figures: Mapping[str, float], columns: int, supervised: bool = False) -> Verdict:
-    """Return whether the geometry of an embedding looks sound; no labels play a part."""
+def verdict(
+    figures: Mapping[str, float], columns: int, supervised: bool = False, learned: float | None = None
+) -> Verdict:
+    """Return whether the geometry of an embedding looks sound; no labels play a part.
+
+    Parameters
+    ----------
+    figures
+        Of `ssge.evaluation.geometry`.
+    columns
+        Of the embedding.
+    supervised
+        Class scores fill as many directions as there are classes, which is no fault.
+    learned
+        Effective rank at the end of the training: other blocks of columns may hide that what was learned has collapsed.
+    """
     rank, dead = figures["effective_rank"], int(figures["collapsed_columns"])
     used = f"It uses about {rank:.1f} of {columns} directions (effective rank)."
     reasons = [used]
     if dead:
         reasons.append(f"{dead} of {columns} columns are constant and tell nothing.")
+    if learned is not None and learned < 2 <= rank and not supervised:
+        reasons.append(f"What was learned has an effective rank of {learned:.1f}: only the features tell nodes apart.")
+        return Verdict("bad", "What was learned has collapsed", reasons)
     if rank < 2 and columns > 2 and not supervised:
         return Verdict("bad", "The embedding has collapsed", [*reasons, "Nearly all nodes differ along one line only."])
     if (rank < min(4, columns / 2) or dead) and not supervised:
