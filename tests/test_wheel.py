@@ -173,7 +173,8 @@ from ssge.cli import main
 for line in ("fit karate --epochs 1 --out run --quiet", "report run --out r.html", "map run --out m.png"):
     try: main(line.split())
     except SystemExit as end: print(line.split()[0], end.code, file=sys.stderr)
-print(sorted(part.name for part in files("ssge.experiments.report").iterdir() if part.suffix in (".js", ".html", ".css")))
+parts = files("ssge.experiments.report").iterdir()
+print(sorted(part.name for part in parts if part.suffix in (".js", ".html", ".css")))
 """
     printed = run(wheel, "-c", code, cwd=tmp_path)
     assert "fit 0" in printed and "report 2" in printed and "map 2" in printed
