@@ -49,8 +49,8 @@ results: $(VENV)/.ready ## Run the recipes of SSGE whose records are missing or 
 baselines: $(VENV)/.ready ## Run the recipes of all methods whose records are missing or stale: docs/baselines.md
 	$(BIN)/python benchmarks/recipes.py
 
-defaults: $(VENV)/.ready ## Settings without a recipe: docs/defaults.md
-	$(BIN)/python benchmarks/defaults.py
+quality: $(VENV)/.ready ## The default beside training-free methods: docs/quality.md; hours
+	$(BIN)/python benchmarks/quality.py
 
 clusters: $(VENV)/.ready ## Settings, the released bias and clusters: docs/clustering.md
 	$(BIN)/python benchmarks/bias.py
@@ -77,7 +77,7 @@ precision: $(VENV)/.ready ## Accuracy of training in bf16 beside float32: docs/s
 family: $(VENV)/.ready ## Time of an epoch of CCA-SSG and G-BT beside SSGE, on a quiet machine
 	$(BIN)/python benchmarks/family.py
 
-efficiency: $(VENV)/.ready ## Parameters, time and memory of five methods as in the paper, on a quiet machine: docs/baselines.md
+efficiency: $(VENV)/.ready ## Parameters, time and memory of five methods as in the paper: docs/baselines.md
 	$(BIN)/python benchmarks/efficiency.py
 
 walks: $(VENV)/.ready ## Time of random walks

@@ -40,7 +40,7 @@ def small(**changes: Any) -> SSGE:
 
 
 def expected_failed_checks(estimator: SSGE) -> dict[str, str]:
-    single = {"check_methods_sample_order_invariance": ROUNDING} if estimator.dtype == "float32" else {}
+    single = {"check_methods_sample_order_invariance": ROUNDING} if estimator.precision == "float32" else {}
     return {"check_methods_subset_invariance": SUBSET} | single
 
 

@@ -19,6 +19,7 @@ from graphs import random_graph
 from ssge.errors import InputError
 from ssge.graph import Graph, Split
 from ssge.methods import METHODS, Method
+from ssge.nn.blocks import Block
 from ssge.ops.random import Key
 from ssge.runs.fit import fit
 from ssge.runs.plan import Plan, info_for
@@ -111,6 +112,8 @@ def alternatives(field: FieldInfo) -> list[Any]:
         return [value for value in get_args(field.annotation) if value != field.default]
     if field.annotation == PositiveInt | None:
         return [25]
+    if field.annotation == tuple[Block, ...]:
+        return [("features", "hops", "learned"), ("hops",)]
     return [0.5] if field.annotation is float and field.default == 1 else []
 
 
@@ -270,7 +273,7 @@ def test_without_chance_training_on_permuted_nodes_permutes_the_embedding(case: 
 def test_labels_are_never_seen_but_those_of_training_nodes(case: Case) -> None:
     graph = case.graph
     assert graph.labels is not None
-    plan = Plan(case.method, case.method.Config(**case.config), dtype=case.dtype)
+    plan = Plan(case.method, case.method.Config(**case.config), precision=case.dtype)
 
     def vectors(labels: np.ndarray) -> bytes:
         return fit(replace(graph, labels=labels), plan).embedding.vectors.tobytes()

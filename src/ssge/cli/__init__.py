@@ -16,7 +16,7 @@ from typing import Any
 from cyclopts import App, CycloptsError
 
 from ssge import __version__
-from ssge.cli import apply, compare, evaluate, export, info, links, look, train
+from ssge.cli import apply, compare, convert, evaluate, export, info, links, look, reproduce, train
 from ssge.cli.options import examples, with_settings
 from ssge.cli.settings import all_settings, settings_class
 from ssge.errors import InputError, SSGEError
@@ -41,8 +41,10 @@ def application(config: Any = NoneType) -> App:
         help_format="plaintext",
     )
     train.register(app, config)
+    convert.register(app)
     evaluate.register(app, config)
     compare.register(app)
+    reproduce.register(app)
     apply.register(app)
     links.register(app)
     export.register(app)

@@ -76,8 +76,10 @@ def embed(
     out: Path,
     only: Literal["new"] | None = None,
     force: Switch = False,
+    safe_csv: Switch = False,
     device: str = "cpu",
     threads: int | None = None,
+    memory: str | None = None,
     quiet: Switch = False,
     json: Switch = False,
     reading: Annotated[Reading, READING] = AS_FOUND,
@@ -100,10 +102,14 @@ def embed(
         or aggregated features of these nodes come from. Nothing else in the tables matters.
     force
         Replace the file if it exists.
+    safe_csv
+        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
     device
         cpu, cuda, cuda:1, ..., or auto.
     threads
         Processor threads.
+    memory
+        Stream a graph folder (ssge convert) so that the process stays below this, as in 2GB.
     quiet
         Show no notes.
     json
@@ -115,15 +121,18 @@ def embed(
 
     from ssge.cli.train import read_options, tell_drift
     from ssge.errors import InputError
-    from ssge.experiments.sources import is_dataset, open_graph
+    from ssge.experiments.sources import is_dataset, open_graph, open_streamed
     from ssge.io.embeddings import Embedding, check_embedding_target, write_embedding
     from ssge.runs.fit import check_vectors
     from ssge.runs.folder import RunFolder
     from ssge.training.device import choose_device
+    from ssge.training.streaming import streamed_embedding, streamed_view
 
     check_embedding_target(out, force)
     folder = RunFolder(run)
-    record, known = folder.read_record(), folder.read_embedding()
+    if memory and only:
+        raise InputError("--memory embeds all nodes; leave --only out.")
+    record, known = folder.read_record(), None if memory else folder.read_embedding()
     model = folder.read_model(str(choose_device(device)))
     schema = folder.read_schema()
     if not model.inductive and not is_dataset(graph) and Path(graph).resolve() != Path(record.dataset):
@@ -131,7 +140,15 @@ def embed(
             f"{model.title} has vectors only for the nodes of the graph it was trained on: they are in "
             f"{folder.embedding}; train on {graph} to embed that."
         )
-    data = open_graph(graph, read_options(graph, reading, record, schema), schema)
+    options = read_options(graph, reading, record, schema)
+    if known is None:
+        assert memory is not None
+        stored = open_streamed(graph, memory, out.absolute().parent, options, schema)
+        vectors: Any = streamed_embedding(model, streamed_view(model, stored))
+        write_embedding(out, stored.node_ids, vectors, safe_csv)
+        _tell_embedding(out, vectors.shape, json)
+        return
+    data = open_graph(graph, options, schema)
     nodes = None
     if only:
         nodes = np.flatnonzero(known.find(data.node_ids) < 0)
@@ -141,13 +158,18 @@ def embed(
     vectors = model.embed(data, nodes).cpu().numpy()
     check_vectors(vectors)
     found = Embedding(data.node_ids if nodes is None else data.node_ids[nodes], vectors)
-    write_embedding(out, *found)
+    write_embedding(out, *found, safe_csv)
     if not only:
         tell_drift(known, found)
+    _tell_embedding(out, vectors.shape, json)
+
+
+def _tell_embedding(path: Path, shape: tuple[int, int], json: bool) -> None:
+    """Tell what was written."""
     if json:
-        print(jsonlib.dumps({"nodes": vectors.shape[0], "columns": vectors.shape[1], "file": str(out)}))
+        print(jsonlib.dumps({"nodes": shape[0], "columns": shape[1], "file": str(path)}))
     else:
-        print(f"{vectors.shape[0]:,} nodes x {vectors.shape[1]} columns: {out}")
+        print(f"{shape[0]:,} nodes x {shape[1]} columns: {path}")
 
 
 def neighbors(
@@ -161,6 +183,7 @@ def neighbors(
     exclude_linked: str | None = None,
     out: Path | None = None,
     force: Switch = False,
+    safe_csv: Switch = False,
     quiet: Switch = False,
     json: Switch = False,
     naming: Annotated[Naming, NAMING] = BY_ID,
@@ -187,6 +210,8 @@ def neighbors(
         Write id, rank, neighbor and cosine or distance to a .csv or .parquet file.
     force
         Replace the file if it exists.
+    safe_csv
+        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
     quiet
         No notes.
     json
@@ -212,7 +237,7 @@ def neighbors(
     linked = None if exclude_linked is None else _linked(exclude_linked, embedding.node_ids)
     found = search(embedding.vectors, rows, k, metric, backend, exclude=linked)
     if out is not None:
-        written = write_results(out, neighbor_columns(names, rows, found, metric))
+        written = write_results(out, neighbor_columns(names, rows, found, metric), safe_csv)
         tell(out, written, json)
         if every:
             if json:
@@ -240,6 +265,7 @@ def cluster(
     seed: int = 0,
     out: Path | None = None,
     force: Switch = False,
+    safe_csv: Switch = False,
     json: Switch = False,
     naming: Annotated[Naming, NAMING] = BY_ID,
 ) -> None:
@@ -257,6 +283,8 @@ def cluster(
         Write id, cluster and distance from its center to a .csv or .parquet file.
     force
         Replace the file if it exists.
+    safe_csv
+        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
     json
         Print as JSON.
     """
@@ -269,7 +297,7 @@ def cluster(
     embedding, names = open_named(run, naming.show, naming.nodes, naming.id)
     found = clusters(embedding.vectors, k, seed)
     if out is not None:
-        tell(out, write_results(out, [cluster_columns(names, found)]), json)
+        tell(out, write_results(out, [cluster_columns(names, found)], safe_csv), json)
     groups = list(enumerate(zip(found.size, found.central, strict=True)))
     if json:
         members = names.of if names.columns else lambda row: names.of(row)["id"]
@@ -292,6 +320,7 @@ def classify(
     allow_leak: Switch = False,
     out: Path | None = None,
     force: Switch = False,
+    safe_csv: Switch = False,
     quiet: Switch = False,
     json: Switch = False,
 ) -> None:
@@ -319,6 +348,8 @@ def classify(
         Write id, predicted and the probability of each class to a .csv or .parquet file.
     force
         Replace the file if it exists.
+    safe_csv
+        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
     quiet
         No notes.
     json
@@ -342,7 +373,7 @@ def classify(
     if out is not None:
         columns = {"id": embedding.node_ids[found.rows], "predicted": found.predicted}
         columns |= {f"p_{name}": found.probability[:, i] for i, name in enumerate(classes)}
-        tell(out, write_results(out, [columns]), json)
+        tell(out, write_results(out, [columns], safe_csv), json)
     counts = {name: int(np.count_nonzero(found.predicted == c)) for name, c in zip(classes, found.classes, strict=True)}
     if json:
         summary = {
@@ -377,6 +408,7 @@ def outliers(
     neighbors: int = 20,
     out: Path | None = None,
     force: Switch = False,
+    safe_csv: Switch = False,
     json: Switch = False,
     naming: Annotated[Naming, NAMING] = BY_ID,
 ) -> None:
@@ -396,6 +428,8 @@ def outliers(
         Write id and score of all nodes, highest first, to a .csv or .parquet file.
     force
         Replace the file if it exists.
+    safe_csv
+        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
     json
         Print as JSON.
     """
@@ -413,7 +447,7 @@ def outliers(
     embedding, names = open_named(run, naming.show, naming.nodes, naming.id)
     scores = outlier_scores(embedding.vectors, neighbors)
     if out is not None:
-        tell(out, write_results(out, [outlier_columns(names, scores)]), json)
+        tell(out, write_results(out, [outlier_columns(names, scores)], safe_csv), json)
     top = np.argsort(-scores, kind="stable")[:k]
     if json:
         print(jsonlib.dumps([names.of(row) | {"score": float(scores[row])} for row in top], indent=2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssge.datasets import facts_of, load
-from ssge.errors import InputError
+from ssge.errors import InputError, UnknownNameError
 from ssge.graph import Graph
 from ssge.io.embeddings import find_ids
 from ssge.io.features import renew_structure
+from ssge.io.graph_folder import StoredGraph, is_graph_folder
 from ssge.io.ids import hint
-from ssge.io.reading import read_graph
+from ssge.io.options import ReadOptions
+from ssge.io.reading import open_stored, read_graph
+from ssge.io.sizes import bytes_of
 from ssge.io.sql import is_sql
 from ssge.runs.folder import RunFolder
 from ssge.schema import FeatureSchema
@@ -48,7 +51,25 @@ def open_graph(source: str, reading: dict[str, Any] | None = None, like: Feature
     path = Path(source)
     if not path.exists() and not path.suffix and path.name == source:  # more likely a name mistyped than a file
         return load(source)
+    known = [field.name for field in fields(ReadOptions)]
+    if unknown := next((name for name in reading or () if name not in known), None):  # of a record that was changed
+        raise UnknownNameError("option of reading", unknown, known)
+    if is_graph_folder(path):
+        from ssge.runs.estimate import available_memory  # torch
+        from ssge.runs.estimate_streamed import check_loading
+
+        check_loading(StoredGraph.open(path), available_memory())
     return read_graph(path, like=like, **(reading or {}))
+
+
+def open_streamed(
+    source: str, memory: str, scratch: Path, reading: dict[str, Any] | None = None, like: FeatureSchema | None = None
+) -> StoredGraph:
+    """Open a graph folder to be streamed in a process of so much memory, with unnamed files in ``scratch``."""
+    limit = bytes_of(memory)
+    if is_dataset(source) or not is_graph_folder(Path(source)):
+        raise InputError(f"memory is for a graph folder; make one with: ssge convert {source} --out graph.")
+    return open_stored(Path(source), list(reading or ()), like).streamed(limit, scratch)
 
 
 def reopen(folder: RunFolder) -> Graph:
@@ -93,7 +114,7 @@ def suited_to(method: str, source: str, reading: dict[str, Any]) -> dict[str, An
 
     cls = METHODS[method]
     asked = {"columns", "ignore", "bag", "text", "features", "edge_columns"} & set(reading)
-    if asked or is_dataset(source) or "X" in cls.inputs.split(", "):
+    if asked or is_dataset(source) or is_graph_folder(Path(source)) or "X" in cls.inputs.split(", "):
         return reading
     log.info("%s reads no features: the degrees of %s stand in for them.", cls.title, source)
     return reading | {"features": ["degree"]}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -21,6 +23,8 @@ from ssge.io.tables import declared_size, parquet_errors
 VECTOR = "vector"
 """Name of the column of vectors, where they are in one."""
 _LONGEST_HEADER = 1 << 24
+_BYTES = 1 << 25
+"""Of the rows that are written at a time."""
 
 
 class Embedding(NamedTuple):
@@ -140,14 +144,34 @@ def read_embedding(path: Path) -> Embedding:
 
 def _write_parquet(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None:
     with atomic(path) as temporary:
-        _parquet(temporary, _table(ids, vectors))
+        _parquet(temporary, (_table(ids[rows], part) for rows, part in _parts(vectors)))
 
 
-def _parquet(path: Path, table: Any) -> None:
+def _parts(vectors: NDArray[np.floating[Any]]) -> Iterator[tuple[slice, NDArray[np.floating[Any]]]]:
+    """Yield some rows at a time; pages of a memory map are given back after each."""
+    step = max(1, _BYTES // max(1, vectors.shape[1] * vectors.itemsize))
+    for start in range(0, max(len(vectors), 1), step):
+        rows = slice(start, start + step)
+        yield rows, vectors[rows]
+        forget(vectors)
+
+
+def forget(vectors: NDArray[np.floating[Any]]) -> None:
+    """Give the pages of a memory map back to the system, which reads them again if need be."""
+    if isinstance(vectors, np.memmap):
+        vectors._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+
+
+def _parquet(path: Path, tables: Iterable[Any]) -> None:
     import pyarrow.parquet as pq
 
+    parts = iter(tables)
+    first = next(parts)
     # Floats of full precision hardly compress: a dictionary or a codec would only cost time.
-    pq.write_table(table, path, compression="none", use_dictionary=False, write_statistics=["id"])
+    options: dict[str, Any] = {"compression": "none", "use_dictionary": False, "write_statistics": ["id"]}
+    with pq.ParquetWriter(path, first.schema, **options) as writer:
+        for table in chain([first], parts):
+            writer.write_table(table)
 
 
 def _read_parquet(path: Path) -> Embedding:
@@ -207,8 +231,11 @@ def _write_npy(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None
 
     with atomic(path) as matrix, atomic(_ids_beside(path)) as beside:
         with matrix.open("wb") as file:
-            np.save(file, np.ascontiguousarray(vectors), allow_pickle=False)
-        _parquet(beside, pa.table([ids], names=["id"]))
+            header = {"descr": vectors.dtype.str, "fortran_order": False, "shape": vectors.shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            for _, part in _parts(vectors):
+                file.write(np.ascontiguousarray(part).data)
+        _parquet(beside, [pa.table([ids], names=["id"])])
         path.unlink(missing_ok=True)  # never leave old vectors beside new ids
 
 

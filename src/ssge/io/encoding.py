@@ -74,11 +74,9 @@ def _deviations(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _refuse_missing(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> None:
-    """Refuse missing values if the column has no fill values, else count them."""
-    if absent.any():
-        if not column.fill:
-            raise InputError(f"{raw.at(int(np.argmax(absent)))}: the value is missing; missing='impute' fills it in.")
-        log.info("column %r: %s missing values filled in.", raw.name, f"{absent.sum():,}")
+    """Refuse missing values if the column has no fill values."""
+    if absent.any() and not column.fill:
+        raise InputError(f"{raw.at(int(np.argmax(absent)))}: the value is missing; missing='impute' fills it in.")
 
 
 def _no_values(raw: Raw) -> InputError:

@@ -53,6 +53,7 @@ def make_features(
     for kind in schema.features:
         if kind == "table":
             blocks += [encode(raw, column) for raw, column in zip(raws, columns, strict=True)]
+            _tell_missing(raws)
             names += [name for column in columns for name in column.names]
             continue
         if kind == "laplacian" and schema.fitted:
@@ -64,8 +65,14 @@ def make_features(
         raise InputError(f"{where} has {len(names)} features, and {len(schema.names)} in like: {shown(names)}.")
     done = schema.model_copy(update={"columns": columns, "names": tuple(names)})
     if not schema.fitted and schema.left_out:
-        _tell_columns(done, where)
+        tell_columns(done, where)
     return compact(*blocks), done
+
+
+def _tell_missing(raws: Sequence[Raw]) -> None:
+    for raw in raws:
+        if count := int(raw.missing().sum()):
+            log.info("column %r: %s missing values filled in.", raw.name, f"{count:,}")
 
 
 def renew_structure(graph: Graph) -> Graph:
@@ -88,7 +95,7 @@ def renew_structure(graph: Graph) -> Graph:
     return replace(graph, features=compact(*blocks).astype(graph.features.dtype))
 
 
-def _tell_columns(schema: FeatureSchema, where: str) -> None:
+def tell_columns(schema: FeatureSchema, where: str) -> None:
     """Log what became of each column of the node table; warn of those that were left out by a guess."""
     lines = [HEADINGS, *schema.table()]
     widths = [max(len(line[i]) for line in lines) for i in range(len(HEADINGS))]

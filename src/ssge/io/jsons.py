@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,10 @@ class JsonTable:
     def read(self, columns: Sequence[int], text: Any = ()) -> Any:
         """Return columns as a pyarrow table."""
         return self._table.select(list(columns))
+
+    def batches(self, columns: Sequence[int], kinds: Mapping[int, str] | None = None, size: int = 0) -> Iterator[Any]:
+        """Yield columns as one pyarrow table."""
+        yield self.read(columns)
 
     def place(self, row: int) -> str:
         """Return the node of a row."""

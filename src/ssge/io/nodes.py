@@ -91,7 +91,7 @@ def read_nodes(table: Table, options: ReadOptions, schema: FeatureSchema) -> Nod
         else:
             roles[i] = found
     given = options.label is not None
-    labels = None if target is None else _classes(table, target, columns[target], given)
+    labels = None if target is None else labels_in(table, target, columns[target], given)
     used = set(chosen) - set(roles) if wanted else range(len(table.names))
     others = [
         LeftOut(name=name, why=roles.get(i, "not named")) for i, name in enumerate(table.names) if i not in used
@@ -170,7 +170,8 @@ def _expected(table: Table, like: FeatureSchema) -> dict[int, str]:
     return {places[column.name]: column.kind for column in columns}
 
 
-def _classes(table: Table, at: int, column: Any, given: bool) -> NDArray[Any] | None:
+def labels_in(table: Table, at: int, column: Any, given: bool) -> NDArray[Any] | None:
+    """Return the labels in a column; None where one is missing and nobody asked for them."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as kinds

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from ssge.errors import InputError, cut, printable, shown
 from ssge.foreign import Parts, array_of, from_adjacency, is_graph, take_apart
@@ -22,6 +23,7 @@ from ssge.io.columns import EMPTY, Raw
 from ssge.io.edges import ENDS, Edges, aggregate, read_edges
 from ssge.io.features import make_features
 from ssge.io.formats import Tables, from_networkx, read_gml, read_graphml, read_torch
+from ssge.io.graph_folder import StoredGraph, is_graph_folder
 from ssge.io.ids import encode, refuse_repeats
 from ssge.io.kinds import kind_of
 from ssge.io.matrices import read_matrix_market, read_npz, refuse_size
@@ -74,9 +76,9 @@ def read_graph(
     edges
         A table with one edge per row: CSV, TSV or other delimited text (also gzip or zstd), a Parquet file or a folder
         of them, a pandas, polars or pyarrow table. Or a whole graph: scipy or gnn-benchmark ``.npz``, Matrix Market,
-        GraphML, GML, a PyG ``Data`` in a ``.pt`` file, a folder with the raw files of an OGB dataset; a NetworkX, PyG
-        or DGL graph, a scipy sparse adjacency, a `Graph`. Or a DuckDB database, ``duckdb:///flights.db?edges=routes&
-        nodes=airports``, with tables, views or queries. Pickles are never opened.
+        GraphML, GML, a PyG ``Data`` in a ``.pt`` file, a folder with the raw files of an OGB dataset, a graph folder of
+        ``ssge convert``; a NetworkX, PyG or DGL graph, a scipy sparse adjacency, a `Graph`. Or a DuckDB database,
+        ``duckdb:///flights.db?edges=routes&nodes=airports``, with tables, views or queries. Pickles are never opened.
     nodes
         A table with one node per row, as above, or JSON with the ids that each node has, ``{node: [ids]}``. The nodes
         of a matrix have no ids: rows are in the order of its nodes.
@@ -122,6 +124,12 @@ def read_graph(
     >>> read_graph(edges, features="degree").schema.names
     ('degree',)
     """
+    if isinstance(edges, str | Path) and is_graph_folder(Path(edges)):
+        given = {"nodes": nodes, "source": source, "target": target, "weight": weight, "id": id, "columns": columns,
+                 "ignore": ignore, "label": label, "features": features, "edge_columns": edge_columns,
+                 "direction": direction, "delimiter": delimiter, "header": header, "missing": missing, "scale": scale,
+                 "unknown": unknown, "bag": bag, "text": text}  # fmt: skip
+        return _of_folder(Path(edges), [option for option, value in given.items() if value is not None], like, name)
     pairs: Any = list(edge_columns.items()) if isinstance(edge_columns, Mapping) else edge_columns
     named = (nodes, source, target, weight, id, columns, ignore, label)
     more: Any = (features, pairs, direction, delimiter, header, missing, scale, unknown, limit, bag, text)
@@ -131,6 +139,24 @@ def read_graph(
     found = printable(Path(file).name.split(".")[0]) if isinstance(file, str | Path) else ""
     edges, options = _of_database(edges, options)
     return _read(edges, options, options.schema(like), where, name or found or "graph")
+
+
+def open_stored(path: Path, given: Sequence[str] = (), like: Any = None) -> StoredGraph:
+    """Open a graph folder; options of reading are refused, and features that are not those of ``like``."""
+    if given:
+        raise InputError(f"{', '.join(given)}: only for tables; {path} is a graph folder, read when it was converted.")
+    stored = StoredGraph.open(path)
+    if like is not None:
+        expected, found = ReadOptions().schema(like).names, () if stored.schema is None else stored.schema.names
+        if expected != found:
+            raise InputError(f"{path} has the features {shown(list(found))}; like expects {shown(list(expected))}.")
+    return stored
+
+
+def _of_folder(path: Path, given: Sequence[str], like: Any, name: str | None) -> Graph:
+    graph = open_stored(path, given, like).load()
+    log.info("%s: %s.", printable(str(path)), graph)
+    return graph if name is None else replace(graph, name=name)
 
 
 def _of_database(edges: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:
@@ -152,7 +178,8 @@ def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, n
     else:
         parts, raws, schema = _of_tables(found, rows, options, schema, direction, where)
     if rows is not None and not schema.fitted:
-        raws, schema = _without_labels(raws, rows, parts, options, schema, where)
+        ends = array_of(parts.edges, "edges")
+        raws, schema = without_labels(raws, rows, ends, options, schema, where)
     if not parts.num_nodes:
         raise InputError(f"{where} has no nodes.")
     labels = parts.labels if rows is not None and rows.given else None
@@ -358,15 +385,15 @@ def _of_parts(parts: Parts, rows: Nodes | None, schema: FeatureSchema, where: st
     return parts, [Raw("x", "matrix", matrix, place=lambda row: f"{where}, row {row + 1}")]
 
 
-def _without_labels(
-    raws: list[Raw], rows: Nodes, parts: Parts, options: ReadOptions, schema: FeatureSchema, where: str
+def without_labels(
+    raws: list[Raw], rows: Nodes, edges: NDArray[Any], options: ReadOptions, schema: FeatureSchema, where: str
 ) -> tuple[list[Raw], FeatureSchema]:
     """Leave out columns that look like labels, unless they are named; warn of those that say the given label.
 
     The labels themselves decide nothing: with them or without them, features are the same.
     """
     mine = raws[: len(rows.raws)]
-    roles = by_neighbors(mine, array_of(parts.edges, "edges"))
+    roles = by_neighbors(mine, edges)
     left_out = list(rows.left_out)
     if options.columns is None:
         left_out += [LeftOut(name=name, why=why) for name, why in roles.items()]

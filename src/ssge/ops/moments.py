@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ssge.ops.collective import total, world
+from ssge.ops.row_stream import RowStream, streamed_moments
 
 _ROWS = 2048
 _BLOCK = 128
@@ -47,7 +48,7 @@ def moments(z1: Tensor, z2: Tensor | None = None, weight: Tensor | None = None) 
     Parameters
     ----------
     z1, z2
-        The views, n x d.
+        The views, n x d; streams take the place of matrices for graphs larger than memory.
     weight
         W (d x e): take the moments of the two views Z W, without ever forming them. For S = Zc1 + Zc2 the scatter of
         Zc1, of Zc2 and of S say all: forward and backward take three products of n d^2 each, of which symmetry saves a
@@ -57,9 +58,12 @@ def moments(z1: Tensor, z2: Tensor | None = None, weight: Tensor | None = None) 
         n, (mean,) = column_means(z1)
         (scatter,) = total(_One.apply(z1, mean), same=True)  # type: ignore[no-untyped-call]
         return Moments(n, (mean,), (scatter,), None)
-    n, (mean1, mean2) = column_means(z1, z2)
-    local = _Two.apply(z1, z2, mean1, mean2, weight is not None)  # type: ignore[no-untyped-call]
-    scatter1, scatter2, both = total(*local, same=True)
+    if isinstance(z1, RowStream) and isinstance(z2, RowStream):  # they stand in for matrices
+        n, (mean1, mean2, scatter1, scatter2, both) = z1.shape[0], streamed_moments(z1, z2, weight is not None)
+    else:
+        n, (mean1, mean2) = column_means(z1, z2)
+        local = _Two.apply(z1, z2, mean1, mean2, weight is not None)  # type: ignore[no-untyped-call]
+        scatter1, scatter2, both = total(*local, same=True)
     if weight is None:
         return Moments(n, (mean1, mean2), (scatter1, scatter2), both)
     means, scatters = (mean1, mean2), (scatter1, scatter2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any, NamedTuple
@@ -10,13 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ssge.datasets import Facts, facts_of
 from ssge.datasets.splits import SplitKind, split_of
 from ssge.errors import InputError, InterruptedRun, LostProcessError, TrainingError
 from ssge.evaluation import geometry
 from ssge.graph import Graph
-from ssge.io.embeddings import Embedding
+from ssge.io.embeddings import Embedding, forget
+from ssge.io.graph_folder import StoredGraph
 from ssge.methods import Method
 from ssge.ops.collective import world
 from ssge.ops.random import Key
@@ -30,10 +33,13 @@ from ssge.training.checkpoint import Checkpoint, describe_run
 from ssge.training.distributed import check_divisible, is_main
 from ssge.training.interrupt import Interrupt
 from ssge.training.progress import ProgressBar
+from ssge.training.streaming import streamed_view
 from ssge.training.trainer import Epoch, Observer, Trained, train
 
 _GO_ON = "The last checkpoint is kept: continue with --resume, with any number of processes."
 _NOTHING_KEPT = "There was no checkpoint yet."
+_SAMPLE = 1 << 13
+"""Rows of the embedding of a streamed graph from which its label-free figures are taken."""
 
 
 class Run(NamedTuple):
@@ -47,7 +53,7 @@ class Run(NamedTuple):
 
 
 def fit(
-    graph: Graph,
+    graph: Graph | StoredGraph,
     plan: Plan,
     folder: RunFolder | None = None,
     *,
@@ -65,7 +71,7 @@ def fit(
     Parameters
     ----------
     graph
-        Its labels reach the training of supervised methods alone.
+        Its labels reach the training of supervised methods alone. A graph on disk is streamed.
     plan
         Method, settings, seed, device.
     folder
@@ -83,7 +89,7 @@ def fit(
     """
     if graph.num_nodes < 2:
         raise InputError(f"{graph.name} must have at least 2 nodes to learn from; received {graph.num_nodes}.")
-    if plan.device.type == "cpu":
+    if plan.device.type == "cpu" and isinstance(graph, Graph):
         check_memory(graph, plan)
     settings = json.loads(plan.config.model_dump_json())
     seen, best = _visible(graph, plan, splits, facts_of(dataset) if dataset else None)
@@ -97,12 +103,14 @@ def fit(
             if is_main():
                 work.begin(settings)
                 watching.insert(0, stack.enter_context(work.open_history()))
+            if isinstance(seen, StoredGraph):
+                seen = seen.streamed(seen.memory, work.path)
             described = describe_run(method, seen, plan.seed, best)
             checkpoint = Checkpoint(work.checkpoint, described, checkpoint_every, resume)
         if not quiet and is_main():
             title = f"{method.title} on {graph.name}, seed {plan.seed}"
             watching.append(stack.enter_context(ProgressBar(plan.config.epochs, title)))
-        prepared = method.prepare(seen)
+        prepared = method.prepare(seen) if isinstance(seen, Graph) else streamed_view(method, seen)
         try:
             trained = train(method, prepared, Key(plan.seed), best=best, observers=watching, checkpoint=checkpoint)
         except LostProcessError as error:
@@ -118,7 +126,7 @@ def fit(
 
 
 def _run(
-    graph: Graph,
+    graph: Graph | StoredGraph,
     plan: Plan,
     method: Method,
     trained: Trained,
@@ -129,8 +137,13 @@ def _run(
 ) -> Run:
     """Return a finished training as a run, with its record."""
     assert trained.embedding is not None
-    embedding = Embedding(graph.node_ids, trained.embedding.cpu().numpy())
-    check_vectors(embedding.vectors)
+    found = trained.embedding
+    embedding = Embedding(graph.node_ids, found.cpu().numpy() if isinstance(found, Tensor) else found)
+    sample = embedding.vectors
+    if isinstance(sample, np.memmap):  # checked when it was made; figures of all rows would need them in memory
+        sample = np.array(sample[:: math.ceil(len(sample) / _SAMPLE)])
+        forget(embedding.vectors)
+    check_vectors(sample)
     record = RunRecord.now(
         method.name,
         dataset=dataset or graph.name,
@@ -151,7 +164,7 @@ def _run(
         seconds=trained.seconds,
         peak_memory_mb=peak_memory_mb(),
         final=trained.kept,
-        diagnostics=geometry(embedding.vectors),
+        diagnostics=geometry(sample),
         device=str(plan.device),
         precision=plan.precision,
         threads=torch.get_num_threads(),
@@ -168,10 +181,14 @@ def check_vectors(vectors: NDArray[np.floating[Any]]) -> None:
         raise TrainingError("The embedding is zero everywhere. The features or the weights of the model vanish.")
 
 
-def _visible(graph: Graph, plan: Plan, splits: SplitKind, facts: Facts | None) -> tuple[Graph, Best | None]:
+def _visible(
+    graph: Graph | StoredGraph, plan: Plan, splits: SplitKind, facts: Facts | None
+) -> tuple[Graph | StoredGraph, Best | None]:
     """Return the graph as training may see it, and what chooses the best epoch on validation nodes, if asked for."""
     if not plan.method.supervised:
         return graph.without_labels(), None
+    if isinstance(graph, StoredGraph):
+        raise InputError(f"{plan.method.title} learns from labels and cannot be streamed; leave memory out.")
     split = split_of(graph, splits, plan.seed, facts)
     keep: Any = getattr(plan.config, "keep", "last")
     if keep == "last":
@@ -183,7 +200,14 @@ def _visible(graph: Graph, plan: Plan, splits: SplitKind, facts: Facts | None) -
     return graph.with_labels_of(split.train), Best(labels, keep)
 
 
-def _statistics(graph: Graph) -> dict[str, float]:
+def _statistics(graph: Graph | StoredGraph) -> dict[str, float]:
+    if isinstance(graph, StoredGraph):
+        return {
+            "mean_degree": graph.num_edges / graph.num_nodes,
+            "max_degree": float(graph.max_degree),
+            "isolated_nodes": float(graph.isolated),
+            "weighted": float(graph.weighted),
+        }
     degree = np.bincount(graph.edges[1], minlength=graph.num_nodes)
     return {
         "mean_degree": float(degree.mean()),

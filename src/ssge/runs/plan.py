@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from ssge.errors import InputError, UnknownNameError
 from ssge.graph import Graph, GraphInfo
+from ssge.io.graph_folder import StoredGraph
 from ssge.methods import METHODS, BaseConfig, Method
 from ssge.runs.recipes import Recipe, load_recipe, read_toml
 from ssge.training.checkpoint import build
@@ -63,7 +64,7 @@ class Plan:
     recipe: str | None = None
     start: Start | None = None
 
-    def build(self, graph: Graph) -> Method:
+    def build(self, graph: Graph | StoredGraph) -> Method:
         """Build the method for a graph, with fresh weights or those of the start."""
         settings, dtype = self.config.model_dump(), torch.float64 if self.precision == "float64" else torch.float32
         method = build(self.method.name, settings, info_for(self.method, graph), self.seed, dtype, self.device)
@@ -156,11 +157,11 @@ def resolve_config(method: str, *layers: Mapping[str, Any]) -> BaseConfig:
         raise InputError(f"{where}: {first['msg']}; received {first['input']!r}.") from None
 
 
-def info_for(method: type[Method], graph: Graph) -> GraphInfo:
+def info_for(method: type[Method], graph: Graph | StoredGraph) -> GraphInfo:
     """Return the sizes that a method is built from; only a supervised one is told the number of classes."""
     if not method.supervised:
         return graph.info
-    if graph.labels is None:
+    if graph.labels is None or isinstance(graph, StoredGraph):
         raise InputError(f"{graph.name} has no labels, and {method.title} learns from some.")
     return graph.info._replace(num_classes=graph.num_classes)
 

@@ -202,7 +202,8 @@ class Evidence:
     def linked(self, pairs: Pairs) -> NDArray[np.bool_]:
         """Return whether the two nodes of each pair have an edge, or are one."""
         found = np.asarray(self.adjacency[pairs[0], pairs[1]] > 0, dtype=bool).ravel()
-        return np.logical_or(found, pairs[0] == pairs[1])  # type: ignore[no-any-return]
+        known: NDArray[np.bool_] = found | (pairs[0] == pairs[1])
+        return known
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,6 +20,8 @@ from ssge.training.batches import batches, share, warn_if_small
 from ssge.training.best import Best
 from ssge.training.checkpoint import Checkpoint
 from ssge.training.distributed import check_divisible, check_same_start, is_main
+from ssge.training.gemm import fast_float32
+from ssge.training.streaming import is_streamed, streamed_embedding
 
 Epoch: TypeAlias = dict[str, float]
 """One line of history: epoch, total, the named terms, figures of `Best` if any, and seconds since training began."""
@@ -35,7 +38,8 @@ class Trained(NamedTuple):
     history
         One line per epoch.
     embedding
-        Of the training graph, n x d; None if the training was stopped before its last epoch.
+        Of the training graph, n x d; None if the training was stopped before its last epoch. Mapped from an unnamed
+        file where the graph was streamed.
     seconds
         Duration, without that of the embedding.
     kept
@@ -43,7 +47,7 @@ class Trained(NamedTuple):
     """
 
     history: list[Epoch]
-    embedding: Tensor | None
+    embedding: Tensor | np.memmap[Any, Any] | None
     seconds: float
     kept: Epoch
 
@@ -125,15 +129,18 @@ def train(
         return Trained(history, None, seconds, kept)
     if best is not None:
         best.restore(method)
-    return Trained(history, method.calibrate(prepared), seconds, kept)
+    streamed = is_streamed(prepared)
+    embedding = streamed_embedding(method, prepared, calibrate=True) if streamed else method.calibrate(prepared)
+    return Trained(history, embedding, seconds, kept)
 
 
 def step(method: Method, batch: Any, optimizer: torch.optim.Optimizer, key: Key) -> Losses:
     """Take one step of the optimizer, and return the losses before it."""
     optimizer.zero_grad()
-    with method.products():
-        losses: Losses = method(batch, key)
-    losses.total.backward()  # type: ignore[no-untyped-call]
+    with fast_float32():
+        with method.products():
+            losses: Losses = method(batch, key)
+        losses.total.backward()  # type: ignore[no-untyped-call]
     average_gradients(method.parameters())
     optimizer.step()
     return Losses(losses.total.detach(), losses.terms)
