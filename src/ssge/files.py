@@ -39,11 +39,12 @@ def _clean(path: Path) -> None:
     """Remove temporary files for this path that a process left behind when it was killed."""
     for left in path.parent.glob(f".{glob.escape(path.stem)}-*-*{glob.escape(path.suffix)}"):
         process = left.name.removeprefix(f".{path.stem}-").partition("-")[0]
-        if process.isdecimal() and not _alive(int(process)):
+        if process.isdecimal() and not alive(int(process)):
             left.unlink(missing_ok=True)
 
 
-def _alive(process: int) -> bool:
+def alive(process: int) -> bool:
+    """Return whether a process of this number runs."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

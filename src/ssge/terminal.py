@@ -64,6 +64,7 @@ def as_flags(text: str) -> str:
     """
     text = _ARGUMENT.sub(lambda found: f"--{_flag(found[1])} {_words(found[2])}{_or(found[3])}", text)
     text = re.sub(r"\b(in|of|that) like\b", r"\1 the run", text)
+    text = re.sub(r"^memory(?= must | is | streams )", "--memory", text)
     return re.sub(rf"^({_OPTIONS})(?= is | are |: Input )", lambda found: f"--{_flag(found[1])}", text)
 
 

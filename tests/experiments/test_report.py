@@ -190,7 +190,7 @@ def test_layouts_by_either_library_keep_groups_together(monkeypatch: pytest.Monk
         near = nearest(placed.points, np.arange(N), 5, "euclidean").position
         assert (group[near] == group[:, None]).mean() > 0.95 and placed.method == "t-SNE" and not placed.scaled
     monkeypatch.setattr(layout, "MOST_WITHOUT", 20)
-    assert lay_out(vectors).method == lay_out(vectors, method="pca").method == "principal component"
+    assert lay_out(vectors).method == lay_out(vectors, method="pca").method == "principal components"
     assert lay_out(vectors, method="tsne").method == "t-SNE"
     with pytest.raises(UnknownNameError, match="Did you mean 'tsne'"):
         lay_out(vectors, method="t-sne")  # type: ignore[arg-type]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +92,18 @@ def test_a_failure_leaves_the_old_graph_whole(tmp_path: Path) -> None:
         raise RuntimeError("stop")
     assert StoredGraph.open(path).digest == before
     assert [file.name for file in tmp_path.iterdir()] == ["g"]
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
+    )
+    dead, mine = tmp_path / f".g-{ended.stdout.strip()}-abc", tmp_path / ".g-notes-abc"
+    dead.mkdir()
+    mine.mkdir()
+    write_graph(random_graph(), tmp_path / "g")
+    assert not dead.exists()
+    assert mine.exists()
 
 
 def test_damaged_folders_are_named(tmp_path: Path) -> None:

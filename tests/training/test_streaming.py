@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from graphs import random_graph
-from ssge.errors import InputError
+from ssge.errors import InputError, InterruptedRun
 from ssge.graph import Graph
 from ssge.io.graph_folder import StoredGraph
 from ssge.io.graph_writer import write_graph
@@ -22,6 +22,9 @@ from ssge.ops.adjacency import Adjacency
 from ssge.ops.disk import DiskArray, Scratch
 from ssge.ops.random import Key
 from ssge.ops.streaming import StreamedAdjacency, Workspace
+from ssge.runs.fit import fit
+from ssge.runs.folder import RunFolder
+from ssge.runs.plan import plan
 from ssge.training.checkpoint import build
 from ssge.training.streaming import streamed_embedding, streamed_view
 from ssge.training.trainer import train
@@ -155,6 +158,19 @@ def test_a_training_and_its_embedding_are_those_in_memory(tmp_path: Path) -> Non
     assert float(second.scale) == pytest.approx(float(first.scale), rel=1e-5)
     for one, other in zip(inside.history, streamed.history, strict=True):
         assert other["total"] == pytest.approx(one["total"], rel=1e-5)
+
+
+def test_an_interrupted_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
+    _, stored = stored_graph(tmp_path, dtype=np.float32)
+    planned = plan(stored.info, settings={"widths": (6, 6), "epochs": 5})
+    whole = fit(stored, planned, RunFolder(tmp_path / "whole"))
+    with pytest.raises(InterruptedRun):
+        fit(stored, planned, RunFolder(tmp_path / "run"), observers=[lambda line: line["epoch"] == 2])
+    resumed = fit(stored, planned, RunFolder(tmp_path / "run"), resume=True)
+    assert np.array_equal(resumed.embedding.vectors, whole.embedding.vectors)
+    assert len(resumed.history) == 5
+    read = RunFolder(tmp_path / "run").read_embedding()
+    assert np.array_equal(read.vectors, whole.embedding.vectors)
 
 
 @pytest.mark.parametrize(

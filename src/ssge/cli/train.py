@@ -171,6 +171,7 @@ def estimate(
     config_file: Annotated[Path | None, Parameter(name="--config")] = None,
     precision: Literal["auto", "bf16", "float32", "float64"] = "float32",
     threads: int | None = None,
+    memory: str | None = None,
     quiet: Switch = False,
     json: Switch = False,
     reading: Annotated[Reading, READING] = AS_FOUND,
@@ -195,6 +196,8 @@ def estimate(
         Of the training. bf16: products in bfloat16, all else in float32. auto: bf16 where the processor or GPU has it.
     threads
         Processor threads.
+    memory
+        Estimate the streamed training of a graph folder below this, as for fit: disk, passes over the edges, time.
     quiet
         Show no notes.
     json
@@ -202,26 +205,31 @@ def estimate(
     """
     be_quiet(quiet)
     use_threads(threads)
-    from ssge.experiments.sources import open_graph, suited_to
+    from ssge.experiments.sources import open_graph, open_streamed, suited_to
+    from ssge.graph import Graph
     from ssge.runs.estimate import available_memory, describe
     from ssge.runs.estimate import estimate as estimated
+    from ssge.runs.estimate_streamed import describe_streamed, estimate_streamed
     from ssge.runs.plan import choose_method, plan
     from ssge.runs.recipes import load_recipe
     from ssge.training.allocator import kept_memory
 
     name = choose_method(method, load_recipe(recipe) if recipe else None)
     check_settings(name, settings)
-    data = open_graph(graph, suited_to(name, graph, reading.given()))
+    options = suited_to(name, graph, reading.given())
+    data = open_streamed(graph, memory, Path(), options) if memory else open_graph(graph, options)
     planned = plan(
         data.info, name, recipe=recipe, config_file=config_file, settings=given(settings), precision=precision
     )
-    with kept_memory():
-        found = estimated(data, planned)
     epochs = planned.config.epochs
-    if json:
-        print(jsonlib.dumps({**found._asdict(), "epochs": epochs, "memory_available": available_memory()}))
+    if not isinstance(data, Graph):
+        streamed = estimate_streamed(data, planned)
+        facts, words = streamed._asdict(), describe_streamed(streamed, epochs)
     else:
-        print(describe(found, epochs))
+        with kept_memory():
+            found = estimated(data, planned)
+        facts, words = found._asdict(), describe(found, epochs)
+    print(jsonlib.dumps({**facts, "epochs": epochs, "memory_available": available_memory()}) if json else words)
 
 
 def check_settings(method: str, settings: Any) -> None:

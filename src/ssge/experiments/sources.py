@@ -54,6 +54,11 @@ def open_graph(source: str, reading: dict[str, Any] | None = None, like: Feature
     known = [field.name for field in fields(ReadOptions)]
     if unknown := next((name for name in reading or () if name not in known), None):  # of a record that was changed
         raise UnknownNameError("option of reading", unknown, known)
+    if is_graph_folder(path):
+        from ssge.runs.estimate import available_memory  # torch
+        from ssge.runs.estimate_streamed import check_loading
+
+        check_loading(StoredGraph.open(path), available_memory())
     return read_graph(path, like=like, **(reading or {}))
 
 

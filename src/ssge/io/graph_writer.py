@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ssge.errors import InputError
+from ssge.files import alive
 from ssge.graph import Graph
 from ssge.io.graph_folder import FEATURES, FORMAT, MANIFEST, SCHEMA, VERSION, StoredGraph, manifest
 from ssge.schema import FeatureSchema
@@ -183,6 +185,10 @@ def graph_folder(path: Path, force: bool = False) -> Iterator[Path]:
     """
     check_target(path, force)
     path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f".{glob.escape(path.name)}-*-*"):  # of a process that was killed
+        process = left.name.removeprefix(f".{path.name}-").partition("-")[0]
+        if process.isdecimal() and not alive(int(process)) and not (left / "old").exists():
+            shutil.rmtree(left, ignore_errors=True)
     made = Path(tempfile.mkdtemp(prefix=f".{path.name}-{os.getpid()}-", dir=path.parent))
     try:
         new = made / "new"

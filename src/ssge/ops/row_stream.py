@@ -59,6 +59,11 @@ class RowStream:
         self._gradient = {p: torch.zeros_like(p, dtype=torch.float64) for p in self.parameters}
         self._above: Scratch | None = None
 
+    @property
+    def widths(self) -> list[int]:
+        """Columns of each product with A."""
+        return [int(matrix.shape[1]) for matrix in self._inputs[1:]]
+
     def __matmul__(self, other: object) -> Tensor:
         raise InputError("Streamed training takes an objective that is a function of moments alone.")
 

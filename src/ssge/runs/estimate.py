@@ -24,8 +24,10 @@ from ssge.graph import Graph
 from ssge.methods import Method
 from ssge.ops.collective import alone
 from ssge.ops.random import Key
+from ssge.runs.estimate_streamed import streaming_memory
 from ssge.runs.plan import Plan
 from ssge.training.batches import batches
+from ssge.training.streaming import can_stream
 from ssge.training.trainer import step
 
 LIBRARIES = 10 << 20
@@ -105,7 +107,8 @@ def check_memory(graph: Graph, plan: Plan, available: int | None = None) -> None
     if needed > free:
         raise InputError(
             f"Training needs about {_gigabytes(needed)} beside the graph, and {_gigabytes(free)} of memory are free: "
-            f"choose {_smaller(plan.config)}" + (", or precision float32." if plan.precision == "float64" else ".")
+            f"choose {_smaller(plan.config)}{_streamed(graph, plan, free)}"
+            + (", or precision float32." if plan.precision == "float64" else ".")
         )
 
 
@@ -163,6 +166,14 @@ def _smaller(config: Any) -> str:
     if hasattr(config, "batch"):
         return f"a smaller batch (now {config.batch}) or width (now {config.width})"
     return f"fewer columns (now {config.columns})" if hasattr(config, "columns") else "a smaller graph"
+
+
+def _streamed(graph: Graph, plan: Plan, free: int) -> str:
+    """Name the commands that stream a graph from disk, for a method that can."""
+    if not hasattr(plan.config, "batch_nodes") or not can_stream(plan.build(graph)):
+        return ""
+    memory = streaming_memory(free)
+    return f", or stream it from disk: ssge convert ... --out graph, then ssge fit graph --memory {memory}"
 
 
 def _trials(graph: Graph, plan: Plan) -> list[_Trial]:

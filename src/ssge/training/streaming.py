@@ -27,9 +27,14 @@ def is_streamed(prepared: object) -> bool:
     return isinstance(prepared, View) and isinstance(prepared.adjacency, StreamedAdjacency)
 
 
+def can_stream(method: Method) -> bool:
+    """Return whether a method can be streamed: losses of moments, and an encoder of rows and products with A alone."""
+    return method.of_moments and isinstance(method.encoder, GCN) and not len(method.encoder.norms)
+
+
 def streamed_view(method: Method, graph: StoredGraph) -> View:
     """Return the clean view of a graph on disk."""
-    if not method.of_moments or not isinstance(method.encoder, GCN) or len(method.encoder.norms):
+    if not can_stream(method):
         raise InputError(
             f"{method.title} with these settings cannot be streamed: streaming takes ssge (objective gaussian) and "
             "cca_ssg with a gcn encoder; leave memory out to train in memory."

@@ -102,7 +102,8 @@ def verdict(figures: Mapping[str, float], columns: int, supervised: bool = False
         reasons.append(f"{dead} of {columns} columns are constant and tell nothing.")
     if rank < 2 and columns > 2 and not supervised:
         return Verdict("bad", "The embedding has collapsed", [*reasons, "Nearly all nodes differ along one line only."])
-    if (rank < 0.1 * columns or dead) and not supervised:
+    few = rank < max(min(4, columns / 2), 0.02 * columns)  # 5 to 30 % of 512 columns are usual
+    if (few or dead) and not supervised:
         reasons.append("A narrower last layer or a larger weight of uniformity would use the columns better.")
         return Verdict("doubtful", "The embedding uses few of its columns", reasons)
     return Verdict("good", "No sign of collapse", reasons)
