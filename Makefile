@@ -77,7 +77,7 @@ precision: $(VENV)/.ready ## Accuracy of training in bf16 beside float32: docs/s
 family: $(VENV)/.ready ## Time of an epoch of CCA-SSG and G-BT beside SSGE, on a quiet machine
 	$(BIN)/python benchmarks/family.py
 
-efficiency: $(VENV)/.ready ## Parameters, time and memory of five methods as in the paper, on a quiet machine: docs/baselines.md
+efficiency: $(VENV)/.ready ## Parameters, time and memory of five methods as in the paper: docs/baselines.md
 	$(BIN)/python benchmarks/efficiency.py
 
 walks: $(VENV)/.ready ## Time of random walks

@@ -1,7 +1,7 @@
 """The paper's efficiency comparison: parameters, time and memory of DGI, MVGRL, GRACE, HomoGCL and SSGE.
 
-Each cell has a process of its own, because peak memory is that of a process. A few epochs are run; the time of a
-training is that of an epoch times the number of epochs. Run it on a quiet machine.
+Each cell has a process of its own, because peak memory is that of a process. It trains for a few seconds, or one epoch;
+the time of a training is that of an epoch times the number of epochs. What was measured before by the same code stays.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ import argparse
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ssge.experiments.efficiency import GRAPHS, PUBLISHED, Measured, measure
+from ssge.experiments.efficiency import GRAPHS, PUBLISHED, Measured, Published, measure
 
 if TYPE_CHECKING:
     from pages import Record
 
-EPOCHS = {"cora": 20, "citeseer": 20, "pubmed": 3, "computer": 3}
+SECONDS = 3.0
+"""Processor time for which a cell is trained."""
 
 
 def in_process(method: str, dataset: str) -> Measured:
@@ -28,57 +29,49 @@ def in_process(method: str, dataset: str) -> Measured:
 
 
 def block(record: Record) -> str:
-    """Return a table for each of the three figures, ours beside the paper's."""
+    """Return a table for each of the three figures, ours beside the paper's; cells without a figure show a dash."""
     from pages import table, where
     from ssge.methods import METHODS
 
-    found = {(line["method"], line["dataset"]): Measured(**line["measured"]) for line in record.figures}
-    methods = list(dict.fromkeys(method for method, _ in found))
-    names = [name for name in GRAPHS if any((method, name) in found for method in methods)]
+    found = {name: Measured(**figures) for name, figures in record.figures.items()}
 
-    def lines(cell: Any) -> list[tuple[str, ...]]:
-        return [(METHODS[method].title, *(cell(method, name) for name in names)) for method in methods]
+    def count(ours: Measured, published: Published) -> str:
+        return f"{ours.parameters:,} / {published.thousands:,}K"
 
-    def count(method: str, name: str) -> str:
-        return f"{found[method, name].parameters:,} / {PUBLISHED[method, name].thousands:,}K"
+    def seconds(ours: Measured, published: Published) -> str:
+        return f"{ours.seconds:,.0f} ({ours.epochs:,} x {ours.epoch_seconds:.2g}) / {published.seconds:g}"
 
-    def seconds(method: str, name: str) -> str:
-        one = found[method, name]
-        return f"{one.seconds:,.0f} ({one.epochs:,} x {one.epoch_seconds:.2g}) / {PUBLISHED[method, name].seconds:g}"
-
-    def memory(method: str, name: str) -> str:
-        return f"{found[method, name].peak_mb:,.0f} / {PUBLISHED[method, name].memory_mb:,}"
+    def memory(ours: Measured, published: Published) -> str:
+        return f"{ours.peak_mb:,.0f} / {published.memory_mb:,}"
 
     parts = [f"Ours / the paper's Table 5; {where(record)}. The paper's time and memory are of a V100 GPU."]
-    for title, cell in (("parameters", count), ("training, s (epochs x s)", seconds), ("peak memory, MB", memory)):
-        parts.append(table((title, *names), lines(cell)).rstrip("\n"))
+    titles = ("parameters", "training, processor s (epochs x s)", "peak memory, MB")
+    for title, cell in zip(titles, (count, seconds, memory), strict=True):
+        lines = {method: [METHODS[method].title] for method, _ in PUBLISHED}
+        for (method, dataset), published in PUBLISHED.items():
+            ours = found.get(f"{method}/{dataset}")
+            lines[method].append("-" if ours is None else cell(ours, published))
+        parts.append(table((title, *GRAPHS), lines.values()).rstrip("\n"))
     return "\n\n".join(parts) + "\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="+", choices=GRAPHS, help="these graphs; writes no record")
     parser.add_argument("--cell", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.cell:
         method, dataset = options.cell
-        print(json.dumps(measure(method, dataset, EPOCHS[dataset])._asdict()))
+        print(json.dumps(measure(method, dataset, SECONDS)._asdict()))
         return
-    from pages import Record, write
+    from pages import figures_of, write
 
-    figures, used = [], []
+    figures = figures_of("efficiency")  # an interrupted run goes on
     for method, dataset in PUBLISHED:
-        if dataset in (options.only or GRAPHS):
-            measured = in_process(method, dataset)
-            figures.append({"method": method, "dataset": dataset, "measured": measured._asdict()})
-            used.append(f"{method}/{dataset}")
-            print(method, dataset, json.dumps(figures[-1]["measured"]), flush=True)
-    if options.only:
-        from ssge.records import machine
-
-        print(block(Record(machine=machine(), figures=figures)))
-    else:
-        write("efficiency", figures, used)
+        name = f"{method}/{dataset}"
+        if name not in figures:
+            figures[name] = in_process(method, dataset)._asdict()
+            print(name, json.dumps(figures[name]), flush=True)
+            write("efficiency", figures, figures)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python benchmarks/exits.py --commands 300
 
-An error is followed by the end of the process at once, while threads of Arrow or torch may still be at work. Each command
-must print its one line and exit with code 2; one that is aborted exits with 134.
+After an error the process ends at once, while threads of Arrow or torch may still be at work. Each command must print
+its one line and exit with code 2; one that is aborted exits with 134.
 """
 
 from __future__ import annotations

@@ -71,8 +71,12 @@ GROUPS = (
     Group("bias", "bias.json", TRAINING, (Page("docs/clustering.md", "bias", "block"),)),
     Group("eigenvalue_floor", "eigenvalue_floor.json", TRAINING),
     Group("unseen_nodes", "unseen_nodes.json", TRAINING, (Page("docs/own-graph.md", "new nodes", "block"),)),
+    Group("links", "links.json", (*TRAINING, "tasks.links"), (Page("docs/links.md", "table", "block"),)),
     Group("outliers", "outliers.json", (*TRAINING, "tasks.outliers")),
-    Group("speed", "speed.json", TRAINING, (Page("docs/speed.md", "speed", "block"),)),
+    Group("speed", "speed.json", TRAINING, (
+        Page("docs/speed.md", "speed", "block"),
+        Page("README.md", "speed", "sentence"),
+    )),
     Group("precision", "precision.json", TRAINING, (Page("docs/speed.md", "precision", "block"),)),
     Group("training_time", "training_time.json", TRAINING, (Page("docs/speed.md", "training time", "block"),)),
     Group("scaling", "scaling.json", TRAINING, (Page("docs/scaling.png", None, "block"),)),
@@ -89,7 +93,9 @@ GROUPS = (
     Group("ranks", "ranks.json", (*TRAINING, "ops.collective", "ops.sharded")),
     Group("sampled", "sampled.json", (*TRAINING, "ops.neighbor_sampling")),
     Group("sampling", "sampling.json", ("ops.neighbor_sampling",)),
-    Group("scoring", "scoring.json", ("evaluation", "experiments.protocols")),
+    Group("scoring", "scoring.json", ("evaluation", "experiments.protocols"), (
+        Page("docs/speed.md", "scoring", "block"),
+    )),
 )  # fmt: skip
 
 

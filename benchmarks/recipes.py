@@ -92,25 +92,21 @@ def due(recipe: Recipe, seeds: int) -> bool:
     return not path.exists() or bool(pages.stale(path)) or len(own(Summary.read(path))) < seeds
 
 
-def measure(chosen: Sequence[Recipe], seeds: int) -> dict[str, str]:
-    """Run recipes seed by seed in turn, write their records, and return which ones failed and why."""
-    found: dict[str, Summary] = {}
+def measure(chosen: Sequence[Recipe], seeds: int, in_turn: bool = True) -> dict[str, str]:
+    """Run recipes seed by seed in turn, or one after the other; write their records; return which failed and why."""
     failed: dict[str, str] = {}
-    for count in range(1, seeds + 1):
+    for count in range(1 if in_turn else seeds, seeds + 1):
         for recipe in chosen:
             if recipe.name in failed:
                 continue
-            log.info("%s, seed %d", recipe.name, count - 1)
+            log.info("%s, seed %s", recipe.name, count - 1 if in_turn else f"0-{count - 1}")
             summary = run(recipe, count)
             if isinstance(summary, str):
                 log.warning("%s failed: %s", recipe.name, summary)
                 failed[recipe.name] = summary
-            else:
-                found[recipe.name] = summary
-    for recipe in chosen:
-        if recipe.name not in failed:
-            path_of(recipe).parent.mkdir(parents=True, exist_ok=True)
-            found[recipe.name].write(path_of(recipe))
+            elif count == seeds:
+                path_of(recipe).parent.mkdir(parents=True, exist_ok=True)
+                summary.write(path_of(recipe))
     return failed
 
 
@@ -293,6 +289,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--published", action="store_true", help="published schedules even where a -fast recipe exists")
     parser.add_argument("--force", action="store_true", help="run again what is there")
+    parser.add_argument("--one-by-one", action="store_true", help="all seeds of a recipe in one process")
     options = parser.parse_args()
     chosen = selected(options.methods, options.datasets, options.published)
     if options.recipes:
@@ -302,7 +299,7 @@ def main() -> int:
         some = [one for one in chosen if one.dataset == dataset and (options.force or due(one, options.seeds))]
         for recipe in some if options.force else ():
             shutil.rmtree(folder_of(recipe), ignore_errors=True)
-        failed |= measure(some, options.seeds)
+        failed |= measure(some, options.seeds, not options.one_by_one)
         pages.renew(pages.group_of("recipes"))
     for name, reason in failed.items():
         log.warning("not run, %s: %s", name, reason)

@@ -47,12 +47,17 @@ class _Product(torch.autograd.Function):
         return ctx.pair.backward @ gradient, None
 
 
-class Released(nn.Linear):
+class Released(nn.Module):
     """A graph convolution in the order of DGL's ``GraphConv``."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        linear = nn.Linear(inputs, outputs)
+        self.weight, self.bias = linear.weight, linear.bias
 
     def forward(self, x: Tensor, pair: Pair) -> Tensor:
         """Return A X W + b."""
-        if self.in_features > self.out_features:
+        if self.weight.shape[1] > self.weight.shape[0]:
             return _Product.apply(functional.linear(x, self.weight), pair) + self.bias  # type: ignore[no-any-return, no-untyped-call]
         return functional.linear(_Product.apply(x, pair), self.weight, self.bias)  # type: ignore[no-untyped-call]
 

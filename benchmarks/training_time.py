@@ -55,7 +55,7 @@ def measure(name: str, form: Any) -> dict[str, Any]:
         for seed in range(REPEATS):
             began = time.perf_counter()
             with kept_memory():
-                method = plan(graph.info, recipe=recipe, seed=seed, precision=precision).build(graph)  # type: ignore[arg-type]
+                method = plan(graph.info, recipe=recipe, seed=seed, precision=precision).build(graph)
                 trained = train(method, method.prepare(graph), Key(seed))
             seconds.append(time.perf_counter() - began)
         assert trained.embedding is not None

@@ -35,7 +35,7 @@ def explained(error: Exception) -> tuple[str, int]:
         return "output closed.", 141
     if isinstance(error, OSError):
         where = f": {error.filename}" if error.filename else ""
-        return printable(f"{error.strerror or one_line(error)}{where}"), 2
+        return cut(printable(f"{error.strerror or one_line(error)}{where}")), 2
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "memory" in str(error)):
         what = one_line(error) if str(error) else "the system has no more to give"
         return f"not enough memory: {what}.", 2

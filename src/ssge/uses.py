@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -9,19 +10,24 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ssge.errors import UnknownNameError
+from ssge.errors import InputError, UnknownNameError
+from ssge.graph import Graph
 from ssge.io.results import refuse_existing
 from ssge.ops.neighbors import Metric
-from ssge.runs.answers import cluster_columns, neighbor_columns, outlier_columns
+from ssge.runs.answers import cluster_columns, neighbor_columns, outlier_columns, pair_columns
 from ssge.runs.fit import Run
+from ssge.runs.links import suggest_links
 from ssge.runs.names import Names, read_names
 from ssge.tasks.clusters import clusters
+from ssge.tasks.duplicates import duplicates
 from ssge.tasks.outliers import outlier_scores
 from ssge.tasks.search import Backend, search
 
+log = logging.getLogger(__name__)
+
 
 class Uses:
-    """Neighbors, clusters and outliers as tables, plots and reports as files, for any estimator with a run.
+    """Answers about nodes as tables, plots and reports as files, for any estimator with a run.
 
     Tables are pandas data frames if pandas is installed, else pyarrow tables. ``show`` names columns of a node table to
     put beside the ids, as in ``"page_name,page_type"``; nodes can be asked for by the first. The table is that of the
@@ -87,6 +93,56 @@ class Uses:
         """Return all nodes, those least like any others first: id, score; see `ssge.tasks.outliers.outlier_scores`."""
         names = self._names(show, nodes, id)
         return frame(outlier_columns(names, outlier_scores(self._run.embedding.vectors, neighbors)))
+
+    def links(
+        self,
+        graph: Any,
+        k: int = 20,
+        *,
+        of: Sequence[Any] | None = None,
+        seed: int = 0,
+        show: str | Sequence[str] | None = None,
+        nodes: Any = None,
+        id: str | None = None,
+    ) -> Any:
+        """Suggest edges that the graph lacks: source, target, score, odds and the parts of the score.
+
+        The model is trained once more, without some of the edges, to calibrate the scores; the log has their AUC.
+
+        Parameters
+        ----------
+        graph
+            The `Graph` that the model was fitted on.
+        k, of
+            How many pairs: overall, or for each of the nodes in ``of``, by id or by name.
+        seed
+            Decides which edges are held out.
+        show, nodes, id
+            See `Uses`.
+        """
+        names = self._names(show, nodes, id)
+        if not isinstance(graph, Graph) or not np.array_equal(graph.node_ids, names.node_ids):
+            raise InputError("graph must be the ssge.Graph that the model was fitted on.")
+        rows = None if of is None else names.positions([of] if isinstance(of, str) else list(of))
+        found = suggest_links(graph, self._run.embedding.vectors, self._run.record, k, rows, seed=seed)
+        for score in found.scores:
+            log.info("%s: AUC %.3f, hits@%d %.3f on held-out edges", score.name, score.auc, found.hits_at, score.hits)
+        links = found.links
+        return frame(pair_columns(names, links.pairs, {"score": links.score, "odds": links.odds, **links.parts}))
+
+    def duplicates(
+        self,
+        k: int = 20,
+        least: float = -1.0,
+        *,
+        show: str | Sequence[str] | None = None,
+        nodes: Any = None,
+        id: str | None = None,
+    ) -> Any:
+        """Return pairs of nodes that look like the same thing; see `ssge.tasks.duplicates.duplicates`."""
+        names = self._names(show, nodes, id)
+        found = duplicates(self._run.embedding.vectors, k, least)
+        return frame(pair_columns(names, found.pairs, {"cosine": found.cosine, "next": found.next}))
 
     def plot(
         self,

@@ -149,6 +149,9 @@ def test_a_failure_is_named_and_the_rest_goes_on(tmp_path: Path, monkeypatch: py
     assert failed == {"gae/cora": "Training needs about 99.0 GiB."}
     assert len(Summary.read(tmp_path / "recipes" / "vgae" / "cora.json").records) == 7
     assert not (tmp_path / "recipes" / "gae").exists()
+    asked.clear()
+    script.measure([load_recipe("vgae/cora"), load_recipe("vgae/citeseer")], 2, in_turn=False)
+    assert asked == [("vgae/cora", 2), ("vgae/citeseer", 2)]
 
 
 def test_a_record_is_due_when_missing_stale_or_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,6 +61,16 @@ def test_report(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not (folder / "r.html").exists()
 
 
+def test_scores_of_a_report_have_reference_rows(folder: Path) -> None:
+    assert run("evaluate", folder / "run", "--protocol", "quick") == 0
+    assert run("report", folder / "run", "--out", folder / "scored.html") == 0
+    page = (folder / "scored.html").read_text("utf-8")
+    assert "Protocol quick" in page and "raw features" in page and "Reference rows are missing" not in page
+    assert run("report", folder / "run", "--out", folder / "alone.html", "--skip-references") == 0
+    page = (folder / "alone.html").read_text("utf-8")
+    assert "raw features" not in page and "Reference rows are missing" in page
+
+
 def test_a_table_that_is_gone_is_told_and_not_needed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"{i},{(i + 1) % 20}\n" for i in range(20)))
     (tmp_path / "nodes.csv").write_text("id,team,name\n" + "".join(f"{i},t{i % 2},n{i}\n" for i in range(20)))

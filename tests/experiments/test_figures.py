@@ -87,7 +87,7 @@ def draw(kind: str, path: Path) -> Path:
         case "loss_curves":
             return figures.loss_curves(path, HISTORY, "The loss falls")
         case "covariance":
-            return figures.covariance(path, embedding, embedding[:, :3])
+            return figures.correlations(path, {"Before": embedding, "After": embedding[:, :3]})
         case _:
             return figures.spectrum(path, {"one": embedding, "two": embedding[:, :3]})
 
@@ -338,7 +338,7 @@ def test_curves_refuse_a_history_without_epoch_and_total(history: list[dict[str,
 def test_covariance_shows_absolute_correlations_on_one_scale(drawn: list[Any], tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     before, after = rng.normal(size=(50, 4)) @ rng.normal(size=(4, 9)), rng.normal(size=(60, 300))
-    figures.covariance(tmp_path / "covariance.png", before, after)
+    figures.correlations(tmp_path / "covariance.png", {"Before": before, "After": after})
     left, right = (axes.images[0] for axes in drawn[0].axes[:2])
     np.testing.assert_allclose(left.get_array(), np.abs(np.corrcoef(before.T)), atol=1e-12)
     np.testing.assert_allclose(right.get_array(), np.abs(np.corrcoef(after[:, :256].T)), atol=1e-12)
@@ -358,7 +358,7 @@ def test_covariance_masks_constant_columns_only() -> None:
 
 def test_covariance_needs_two_rows(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="after must have at least two rows"):
-        figures.covariance(tmp_path / "covariance.png", np.eye(3), np.ones((1, 3)))
+        figures.correlations(tmp_path / "covariance.png", {"Before": np.eye(3), "After": np.ones((1, 3))})
 
 
 def test_spectrum_shows_eigenvalues_and_effective_ranks(drawn: list[Any], tmp_path: Path) -> None:

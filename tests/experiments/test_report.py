@@ -20,8 +20,9 @@ from ssge.experiments.coloring import OTHER, agreement, color_by, tells_apart
 from ssge.experiments.layout import lay_out
 from ssge.experiments.report import write_map_page, write_report
 from ssge.experiments.report.charts import correlation_chart, loss_charts, spectrum_chart
-from ssge.experiments.report.facts import scores, verdict
+from ssge.experiments.report.facts import verdict
 from ssge.experiments.report.points import map_data
+from ssge.experiments.report.scores import score_tables
 from ssge.experiments.subject import Subject
 from ssge.io.embeddings import Embedding
 from ssge.ops.neighbors import nearest
@@ -167,7 +168,7 @@ def test_scores_stand_beside_their_references(tmp_path: Path) -> None:
     record(method="raw features", scores=scored(0.6)).write(tmp_path / "raw-features-0.json")
     record(method="other graph", scores=scored(0.9)).model_copy(update={"dataset": "x"}).write(tmp_path / "o-0.json")
     subject = planted()._replace(record=record(method="ssge", scores=scored(0.8)), folder=tmp_path / "seed-0")
-    (table,) = scores(subject)
+    (table,) = score_tables(subject)
     assert [line[:2] for line in table["rows"]] == [("raw features", "60.00"), ("SSGE", "80.00")]
     page = write_report(tmp_path / "r.html", subject, named()).read_text("utf-8")
     assert "Protocol quick" in page and "Reference rows are missing" not in page

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -20,10 +21,21 @@ def with_weight(weight: str) -> str:
     return WEIGHTED + f"c,d,{weight}\n"
 
 
+def wide(names: str, count: int) -> str:
+    """Return a table with so many columns beside the ends."""
+    return f"source,target,{names}\na,b{',1' * count}\nb,c{',1' * count}\n"
+
+
+def bomb(path: Path, part: bytes) -> None:
+    """Write a gzip that unpacks to four times a part, quickly."""
+    packed = gzip.compress(part, 1, mtime=0)
+    path.write_bytes(packed * 4)
+
+
 def pack(content: bytes, how: str) -> bytes:
     if how == "gz":
         return gzip.compress(content, 1, mtime=0)
-    return pa.Codec("zstd").compress(content, asbytes=True) if how == "zst" else content
+    return bytes(pa.Codec("zstd").compress(content, asbytes=True))
 
 
 SMALL: dict[str, tuple[str | bytes, str | int | tuple[int, int]]] = {
@@ -31,7 +43,7 @@ SMALL: dict[str, tuple[str | bytes, str | int | tuple[int, int]]] = {
     "plain": (TABLE, RING),
     "no header": (ROWS, RING),
     "mark": (b"\xef\xbb\xbf" + TABLE.encode(), RING),
-    "mark after comments": (b"# c\n\xef\xbb\xbf" + ROWS.encode(), (7, 12)),
+    "mark after comments": (b"# c\n\xef\xbb\xbf" + ROWS.encode(), RING),
     "carriage returns": (TABLE.replace("\n", "\r"), RING),
     "both line ends": (TABLE.replace("\n", "\r\n"), RING),
     "mixed line ends": ("source,target\r\na,b\nb,c\r\nc,a\n", (3, 6)),
@@ -55,7 +67,7 @@ SMALL: dict[str, tuple[str | bytes, str | int | tuple[int, int]]] = {
     "zero width": ("source,target\na\u200b,b\nb,a\na,a\u200b\n", (3, 6)),
     "right to left": ("source,target\n\u202eabc,b\nb,c\nc,\u202eabc\n", (3, 6)),
     "emoji": ("source,target\n👩‍💻,b\nb,c\nc,👩‍💻\n", (3, 6)),
-    "composed and not": ("source,target\né,b\nb,é\né,é\n", (3, 6)),
+    "composed and not": ("source,target\n\u00e9,b\nb,e\u0301\ne\u0301,\u00e9\n", (3, 6)),
     "integers": ("1,2\n2,3\n3,1\n", (3, 6)),
     "negative integers": ("-1,2\n2,3\n3,-1\n", (3, 6)),
     "zeros before": ("007,2\n2,3\n3,007\n", (3, 6)),
@@ -70,7 +82,7 @@ SMALL: dict[str, tuple[str | bytes, str | int | tuple[int, int]]] = {
     "weights": (WEIGHTED, (3, 6)),
     "weight 0": (with_weight("0"), (4, 6)),
     "weight 1e-30": (with_weight("1e-30"), (4, 8)),
-    "weights in hexadecimal": (with_weight("0x10"), r"line 5, column 'weight': a number expected, '0x10'"),
+    "weights in hexadecimal": (with_weight("0x10"), (4, 8)),
     "header in capitals": ("SOURCE,TARGET\na,b\nb,c\nc,a\n", (3, 6)),
     "from, to": ("From,To\na,b\nb,c\nc,a\n", (3, 6)),
     # what cannot
@@ -104,39 +116,39 @@ SMALL: dict[str, tuple[str | bytes, str | int | tuple[int, int]]] = {
     "weight 1e300": (with_weight("1e300"), "line 5, column 'weight': .*found 1e"),
     "weight 1e-300": (with_weight("1e-300"), "line 5, column 'weight': .*1e-300"),
     "weight of 5,000 digits": (with_weight("9" * 5000), "line 5, column 'weight'"),
-    "all weights zero": ("source,target,weight\na,b,0\nb,c,0\n", "no edges|edge"),
+    "all weights zero": ("source,target,weight\na,b,0\nb,c,0\n", "zero everywhere"),
     "HTML": ("<html><body><p>404</p></body></html>", r"e\.csv"),
     "JSON": ('[{"source": 1, "target": 2}]', r"e\.csv"),
 }  # fmt: skip
-"""Contents under the name e.csv, and the pattern or the nodes and edges that come of each; also packed."""
+"""Contents of e.csv, and the pattern or the nodes and edges that come of each; half are read from gzip too, half from zstd."""
 
-LARGE: dict[str, tuple[str, str | int | tuple[int, int]]] = {
-    "weights of 3e38": ("source,target,weight\n" + "a,b,3e38\nb,c,3e38\nc,a,3e38\n" * 40, "overflow|too large|finite"),
-    "a million comments": ("# c\n" * 1_000_000 + TABLE, RING),
-    "100,000 columns": ("source,target," + ",".join(f"c{i}" for i in range(100_000)) + "\na,b" + ",1" * 100_000 + "\nb,c" + ",1" * 100_000 + "\n", 3),
-    "1,000,001 columns": (",".join(["a"] * 1_000_002) + "\n", "more than 1,000,000 columns"),
-    "100,000 columns of one name": ("source,target" + ",k" * 100_000 + "\na,b" + ",1" * 100_000 + "\nb,c" + ",1" * 100_000 + "\n", 3),
-    "one line of 40 MB": ("a" * 40_000_000, "line 1 has more than"),
-    "one comment of 40 MB": ("#" + "a" * 40_000_000, "line 1 has more than"),
-    "row of 9 MB": (f"source,target,note\na,b,{'x' * 9_000_000}\nb,c,y\nc,a,z\n", 3),
-    "40 MB of quotes": ('"' * 40_000_000, "more than"),
-    "a million quotes": ("source,target\n" + '"' * 1_000_001 + "\n", r"e\.csv"),
-    "three million blanks": ("source target\na b\nb" + " " * 3_000_000 + "c\nc a\n", 3),
-    "one hub": ("source,target\n" + "".join(f"0,{i}\n" for i in range(1, 20_000)), (20_000, 2 * 19_999)),
-    "only self-loops": ("source,target\n" + "".join(f"{i},{i}\n" for i in range(100)), "no edges|edge|self"),
-    "fault in the last of 300,000 rows": ("source,target\n" + "a,b\n" * 300_000 + "c\n", "line 300002: 2 fields"),
+LARGE: dict[str, tuple[Callable[[], str], str | int | tuple[int, int]]] = {
+    "weights of 3e38": (lambda: "source,target,weight\n" + "a,b,3e38\nb,c,3e38\nc,a,3e38\n" * 40, "the sum of all weights must be below"),
+    "300,000 comments": (lambda: "# c\n" * 300_000 + TABLE, RING),
+    "100,000 columns": (lambda: wide(",".join(f"c{i}" for i in range(100_000)), 100_000), 3),
+    "100,000 columns of one name": (lambda: wide(",".join(["k"] * 100_000), 100_000), 3),
+    "1,000,001 columns": (lambda: ",".join(["a"] * 1_000_002) + "\n", "more than 1,000,000 columns"),
+    "one line of 40 MB": (lambda: "a" * 40_000_000, "line 1 has more than"),
+    "one comment of 40 MB": (lambda: "#" + "a" * 40_000_000, "line 1 has more than"),
+    "row of 9 MB": (lambda: f"source,target,note\na,b,{'x' * 9_000_000}\nb,c,y\nc,a,z\n", 3),
+    "40 MB of quotes": (lambda: '"' * 40_000_000, "more than"),
+    "a million quotes": (lambda: "source,target\n" + '"' * 1_000_001 + "\n", r"e\.csv"),
+    "three million blanks": (lambda: "source target\na b\nb" + " " * 3_000_000 + "c\nc a\n", 3),
+    "one hub": (lambda: "source,target\n" + "".join(f"0,{i}\n" for i in range(1, 5_000)), (5_000, 2 * 4_999)),
+    "only self-loops": (lambda: "source,target\n" + "".join(f"{i},{i}\n" for i in range(100)), "zero everywhere"),
+    "fault in the last of 300,000 rows": (lambda: "source,target\n" + "a,b\n" * 300_000 + "c\n", "line 300002: 2 fields"),
 }  # fmt: skip
 
 
 def cases() -> Iterator[Case]:
-    for name, (content, expected) in SMALL.items():
+    for index, (name, (content, expected)) in enumerate(SMALL.items()):
         data = content.encode() if isinstance(content, str) else content
-        for how in ("", "gz", "zst"):
-            if data or not how:
-                file = "e.csv" + ("." + how if how else "")
-                yield fit(f"edges, {name}{', ' + how if how else ''}", file, pack(data, how), expected)
+        yield fit(f"edges, {name}", "e.csv", data, expected)
+        if data:
+            how = ("gz", "zst")[index % 2]
+            yield fit(f"edges, {name}, {how}", f"e.csv.{how}", pack(data, how), expected)
     for name, (text, expected) in LARGE.items():
-        yield fit(f"edges, {name}", "e.csv", text, expected)
+        yield fit(f"edges, {name}", "e.csv", lambda path, text=text: path.write_text(text()), expected)
     packed = pack(TABLE.encode(), "gz")
     yield fit("edges, gzip in gzip", "e.csv.gz", pack(packed, "gz"), r"e\.csv\.gz")
     yield fit("edges, two gzip members", "e.csv.gz", packed + pack(ROWS.encode(), "gz"), RING)
@@ -147,10 +159,11 @@ def cases() -> Iterator[Case]:
     yield fit("edges, zstd cut", "e.csv.zst", pack(TABLE.encode() * 9, "zst")[:-3], "damaged or cut off")
     yield fit("edges, called gz, is text", "e.csv.gz", TABLE, RING)
     yield fit("edges, called csv, is gzip", "e.csv", packed, RING)
-    bomb = gzip.compress(gzip.compress(bytes(1 << 28), mtime=0), mtime=0)
-    yield fit("edges, bomb in a bomb", "e.csv.gz", bomb, r"e\.csv\.gz")
     yield fit(
-        "edges, bomb", "e.csv.gz", gzip.compress(b"a,b\n" * 80_000_000, mtime=0), "unpacks to more than 200 times"
+        "edges, bomb", "e.csv.gz", lambda path: bomb(path, b"a,b\n" * (20 << 20)), "unpacks to more than 200 times"
+    )
+    yield fit(
+        "edges, bomb in a bomb", "e.csv.gz", lambda path: bomb(path, gzip.compress(bytes(1 << 26), 1)), r"e\.csv\.gz"
     )
     for flag, value, says in (
         ("--delimiter", "::", "delimiter must be one ASCII character"),
@@ -170,6 +183,5 @@ def cases() -> Iterator[Case]:
         ("--label", "x", "give --nodes"),
         ("--nodes", "nowhere.csv", "No such file: nowhere.csv"),
         ("--nodes", ".", "is a folder without Parquet files"),
-        ("--nodes", "e.csv", r"e\.csv"),
     ):  # fmt: skip
         yield fit(f"edges, {flag} {value!r}", "e.csv", TABLE, says, flag, value, "--features", "degree")

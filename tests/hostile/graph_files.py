@@ -44,7 +44,7 @@ def npz(**arrays: Any) -> Content:
 
 def member(content: bytes, name: str = "data.npy", how: int = zipfile.ZIP_DEFLATED) -> Content:
     def write(path: Path) -> None:
-        with zipfile.ZipFile(path, "w", how) as archive:
+        with zipfile.ZipFile(path, "w", how, compresslevel=1) as archive:
             archive.writestr(name, content)
 
     return write
@@ -94,15 +94,12 @@ NPZ: dict[str, tuple[Content, str | int]] = {
     "something else": (npz(a=np.eye(3)), "must hold a scipy matrix"),
     "nothing": (npz(), r"must hold|damaged|empty"),
     "attributes of 10^9": (npz(**BENCH, attr_data=np.ones(1), attr_indices=np.array([0]), attr_indptr=np.array([0, 1, 1, 1, 1, 1, 1]), attr_shape=np.array([6, 10**9])), "declares features 6 x 1,000,000,000"),
-    "attributes of other nodes": (npz(**BENCH, attr_matrix=np.ones((4, 2))), "features"),
-    "attributes of nan": (npz(**BENCH, attr_matrix=np.full((6, 2), np.nan)), "features|finite|missing"),
     "declares 2^50": (member(header((1 << 50,)) + b"12345678"), "declares .* bytes but does not hold as many"),
     "declares 10^30": (member(header((10**30,)) + b"12345678"), "declares .* bytes but does not hold as many|damaged"),
     "declares -1": (member(header((-1,))), "shape|damaged"),
     "unknown version": (member(header((1,), version=b"\x09\x00")), "damaged|npz"),
     "header is code": (member(b"\x93NUMPY\x01\x00" + struct.pack("<H", 30) + b"__import__('os').getcwd()     "), "damaged"),
     "header deeply nested": (member(b"\x93NUMPY\x02\x00" + struct.pack("<I", 60_000) + b"(" * 60_000), "damaged"),
-    "a bomb": (member(header((1 << 26,)) + bytes(8 << 26)), "unpacks to"),
     "a member of noise": (member(random.Random(0).randbytes(500), how=zipfile.ZIP_STORED), "damaged"),
     "a member upwards": (member(header((1,)) + bytes(8), "../../up.npy"), "must hold a scipy matrix"),
     "encrypted": (lambda path: (member(header((1,)) + bytes(8))(path), path.write_bytes(path.read_bytes().replace(b"PK\x03\x04\x14\x00\x00", b"PK\x03\x04\x14\x00\x01").replace(b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01"))), "damaged"),
@@ -140,8 +137,8 @@ MTX: dict[str, tuple[str, str | int]] = {
     "hermitian": ("%%MatrixMarket matrix coordinate real hermitian\n2 2 1\n1 2 1\n", "of these kinds"),
     "symmetric array": ("%%MatrixMarket matrix array real symmetric\n2 2\n1\n1\n1\n", "of these kinds"),
     "a vector": ("%%MatrixMarket vector coordinate real general\n2 1\n1 1\n", "of these kinds"),
-    "no entries": (MARKET + "3 3 0\n", "no edges|edge"),
-    "a line of 9 MB": (MARKET + " " * 9_000_000 + "\n3 3 1\n1 2 1\n", r"g\.mtx"),
+    "no entries": (MARKET + "3 3 0\n", "zero everywhere"),
+    "a line of 9 MB": (MARKET + " " * 9_000_000 + "\n3 3 1\n1 2 1\n", 3),
 }  # fmt: skip
 
 XML = '<?xml version="1.0"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
@@ -209,8 +206,6 @@ PT: dict[str, tuple[Content, str | int]] = {
     "end 10^15": (save({"edge_index": torch.tensor([[0, 10**15], [1, 0]])}), "declares"),
     "stride 0": (save({"edge_index": torch.zeros(1, dtype=torch.long).expand(2, 10**13)}), "unpacks to"),
     "stride 0 features": (save({"x": torch.zeros(1).expand(10**8, 10**4), "edge_index": ENDS}), "unpacks to"),
-    "nan": (save({"x": torch.full((6, 2), torch.nan), "edge_index": ENDS}), "features|finite"),
-    "complex": (save({"x": torch.eye(6) * 1j, "edge_index": ENDS}), r"g\.pt"),
     "quantized": (save({"x": torch.quantize_per_tensor(torch.eye(6), 0.1, 0, torch.qint8), "edge_index": ENDS}), r"g\.pt"),
     "sparse": (save({"x": torch.eye(6).to_sparse(), "edge_index": ENDS}), 6),
     "sparse, declares 10^12": (save({"x": torch.sparse_coo_tensor(torch.tensor([[0], [0]]), torch.ones(1), (10**12, 2), check_invariants=False), "edge_index": ENDS}), "declares"),
@@ -255,9 +250,19 @@ PARQUET: dict[str, tuple[Content, str | int]] = {
     "null ids": (parquet_bytes(pa.table({"source": ["a", None], "target": ["b", "c"]})), "row 2, column 'source': the id is missing"),
     "text and integers": (parquet_bytes(pa.table({"source": ["a"], "target": [1]})), "all integers or all text"),
     "weights of text": (parquet_bytes(EDGES.append_column("weight", [["1"] * 6])), "numbers? expected"),
-    "runs of a billion": (lambda path: pq.write_table(pa.table({"source": np.zeros(6 << 20, np.int64), "target": np.ones(6 << 20, np.int64)}), path, row_group_size=1 << 24), None),
 }  # fmt: skip
 
+OWN_FEATURES: dict[str, tuple[str, Content, str]] = {
+    "npz of other nodes": ("g.npz", npz(**BENCH, attr_matrix=np.ones((4, 2))), "features"),
+    "npz of NaN": ("g.npz", npz(**BENCH, attr_matrix=np.full((6, 2), np.nan)), "no row has a value"),
+    "npz of 1e39": ("g.npz", npz(**BENCH, attr_matrix=np.full((6, 2), 1e39)), "features|finite"),
+    "npz of text": ("g.npz", npz(**BENCH, attr_matrix=np.full((6, 2), "x")), "features"),
+    "npz, none": ("g.npz", npz(**CSR), "has no node features"),
+    "pt of NaN": ("g.pt", save({"x": torch.full((6, 2), torch.nan), "edge_index": ENDS}), "no row has a value"),
+    "pt of complex numbers": ("g.pt", save({"x": torch.eye(6) * 1j, "edge_index": ENDS}), r"g\.pt"),
+    "pt of three sides": ("g.pt", save({"x": torch.zeros(6, 2, 2), "edge_index": ENDS}), "features"),
+    "pt of other nodes": ("g.pt", save({"x": torch.eye(9)[:, :3], "edge_index": ENDS, "num_nodes": 4}), r"g\.pt"),
+}
 OTHERS: dict[str, tuple[str, Content, str]] = {
     "a workbook": ("g.xlsx", member(b"<x/>", "xl/workbook.xml"), "is a spreadsheet .*save the sheet as CSV"),
     "a workbook called csv": ("g.csv", member(b"<x/>", "xl/workbook.xml"), "is a spreadsheet"),
@@ -318,6 +323,8 @@ def cases() -> Iterator[Case]:
     for file, group in (("g.npz", NPZ), ("g.mtx", MTX), ("g.graphml", GRAPHML), ("g.gml", GML), ("g.pt", PT), ("g.parquet", PARQUET)):  # fmt: skip
         for name, (content, expected) in group.items():  # type: ignore[attr-defined]
             yield fit(f"{file[2:]}, {name}", file, content, expected)
+    for name, (file, content, says) in OWN_FEATURES.items():
+        yield fitted(f"own features, {name}", file, {file: content}, says)
     for name, (file, content, says) in OTHERS.items():
         yield fit(f"other, {name}", file, content, says)
     for file, write in SOUND.items():

@@ -262,7 +262,7 @@ def test_json(tmp_path: Path) -> None:
     path = tmp_path / "g.json"
     for content in ('{"nodes": [], "links": []}', '\n[{"source": 1, "target": 2}]'):
         path.write_text(content)
-        refused(r"g.json is JSON, which is not read; .*to_csv.*node_link_graph", path)
+        refused(r"g.json is JSON, which is read as features of nodes alone, .*.*to_csv.*node_link_graph", path)
     path.write_text("source,target\n1,2\n")
     assert ssge.read_graph(path, features="degree").node_ids.tolist() == [1, 2]
 

@@ -19,6 +19,7 @@ from graphs import random_graph
 from ssge.errors import InputError
 from ssge.graph import Graph, Split
 from ssge.methods import METHODS, Method
+from ssge.nn.blocks import Block
 from ssge.ops.random import Key
 from ssge.runs.fit import fit
 from ssge.runs.plan import Plan, info_for
@@ -111,6 +112,8 @@ def alternatives(field: FieldInfo) -> list[Any]:
         return [value for value in get_args(field.annotation) if value != field.default]
     if field.annotation == PositiveInt | None:
         return [25]
+    if field.annotation == tuple[Block, ...]:
+        return [("features", "hops", "learned"), ("hops",)]
     return [0.5] if field.annotation is float and field.default == 1 else []
 
 

@@ -62,7 +62,7 @@ def test_every_recipe_can_be_used(name: str) -> None:
     assert name == f"{recipe.method}/{name.split('/')[1]}"
     assert recipe.dataset in DATASETS
     assert recipe.protocol in PROTOCOLS
-    if recipe.method in ("bgrl", "g_bt", "grace"):  # their papers choose the penalty of the probe
+    if recipe.method in ("bgrl", "g_bt", "grace", "gmi", "merit"):  # probes chosen or converged in their papers
         assert recipe.protocol == "paper-lbfgs"
     resolve_config(recipe.method, recipe.config)
 

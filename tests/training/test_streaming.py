@@ -162,7 +162,7 @@ def test_a_training_and_its_embedding_are_those_in_memory(tmp_path: Path) -> Non
 
 def test_an_interrupted_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     _, stored = stored_graph(tmp_path, dtype=np.float32)
-    planned = plan(stored.info, settings={"widths": (6, 6), "epochs": 5})
+    planned = plan(stored.info, settings={"widths": (6, 6), "epochs": 5, "blocks": ("learned",)})
     whole = fit(stored, planned, RunFolder(tmp_path / "whole"))
     with pytest.raises(InterruptedRun):
         fit(stored, planned, RunFolder(tmp_path / "run"), observers=[lambda line: line["epoch"] == 2])
@@ -180,6 +180,7 @@ def test_an_interrupted_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
         ("g_bt", {}),
         ("ssge", {"encoder": "mlp"}),
         ("ssge", {"objective": "w-mse"}),
+        ("ssge", {"blocks": ("features", "learned")}),
         ("cca_ssg", {"encoder": "mlp"}),
     ],
 )

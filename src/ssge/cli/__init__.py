@@ -16,7 +16,7 @@ from typing import Any
 from cyclopts import App, CycloptsError
 
 from ssge import __version__
-from ssge.cli import apply, convert, evaluate, info, look, train
+from ssge.cli import apply, compare, convert, evaluate, export, info, links, look, reproduce, train
 from ssge.cli.options import examples, with_settings
 from ssge.cli.settings import all_settings, settings_class
 from ssge.errors import InputError, SSGEError
@@ -43,7 +43,11 @@ def application(config: Any = NoneType) -> App:
     train.register(app, config)
     convert.register(app)
     evaluate.register(app, config)
+    compare.register(app)
+    reproduce.register(app)
     apply.register(app)
+    links.register(app)
+    export.register(app)
     look.register(app)
     info.register(app)
     return app

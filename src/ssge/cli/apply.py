@@ -2,6 +2,7 @@
 
 import json as jsonlib
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -44,6 +45,7 @@ def register(app: App) -> None:
             "ssge neighbors run 'Bank of America' --show page_name,page_type",
             "ssge neighbors embedding.parquet 12 40 --metric euclidean --json",
             "ssge neighbors run --all -k 20 --out neighbors.parquet",
+            "ssge neighbors run SFO --exclude-linked routes.csv",
         ),
     )
     app.command(
@@ -175,6 +177,7 @@ def neighbors(
     every: Annotated[bool, Parameter(name="--all", negative="")] = False,
     metric: Literal["cosine", "euclidean"] = "cosine",
     backend: Literal["exact", "faiss"] = "exact",
+    exclude_linked: str | None = None,
     out: Path | None = None,
     force: Switch = False,
     quiet: Switch = False,
@@ -194,9 +197,11 @@ def neighbors(
     every
         Ask about all nodes; needs --out.
     metric
-        cosine, or euclidean distance; columns are centered first.
+        cosine, or euclidean distance, of the vectors as they are written.
     backend
         exact, or faiss for millions of nodes; its recall is measured and logged.
+    exclude_linked
+        Leave out nodes that have an edge to the one asked about: a file of edges, or the name of a dataset.
     out
         Write id, rank, neighbor and cosine or distance to a .csv or .parquet file.
     force
@@ -223,10 +228,11 @@ def neighbors(
     check_target(out, force)
     embedding, names = open_named(run, naming.show, naming.nodes, naming.id)
     rows = np.arange(len(embedding.node_ids)) if every else names.positions(ids)
-    found = search(embedding.vectors, rows, k, metric, backend)
+    linked = None if exclude_linked is None else _linked(exclude_linked, embedding.node_ids)
+    found = search(embedding.vectors, rows, k, metric, backend, exclude=linked)
     if out is not None:
         written = write_results(out, neighbor_columns(names, rows, found, metric))
-        _tell(out, written, json)
+        tell(out, written, json)
         if every:
             if json:
                 print(jsonlib.dumps({"rows": written, "file": str(out)}))
@@ -234,14 +240,13 @@ def neighbors(
     value = value_of(metric)
     if json:
         asked = [
-            names.of(row)
-            | {"neighbors": [names.of(i) | {value: float(score)} for i, score in zip(near, scores, strict=True)]}
+            names.of(row) | {"neighbors": [names.of(i) | {value: float(score)} for i, score in _there(near, scores)]}
             for row, near, scores in zip(rows, *found, strict=True)
         ]
         print(jsonlib.dumps(asked, indent=2))
         return
     for row, near, scores in zip(rows, *found, strict=True):
-        lines = [(f"{score:.3f}", *names.cells(i)) for i, score in zip(near, scores, strict=True)]
+        lines = [(f"{score:.3f}", *names.cells(i)) for i, score in _there(near, scores)]
         print(f"nearest to {printable(names.title(row))}")  # a title would be folded to the width of the table
         print_cells((value, "node", *names.columns), lines)
 
@@ -283,7 +288,7 @@ def cluster(
     embedding, names = open_named(run, naming.show, naming.nodes, naming.id)
     found = clusters(embedding.vectors, k, seed)
     if out is not None:
-        _tell(out, write_results(out, [cluster_columns(names, found)]), json)
+        tell(out, write_results(out, [cluster_columns(names, found)]), json)
     groups = list(enumerate(zip(found.size, found.central, strict=True)))
     if json:
         members = names.of if names.columns else lambda row: names.of(row)["id"]
@@ -356,7 +361,7 @@ def classify(
     if out is not None:
         columns = {"id": embedding.node_ids[found.rows], "predicted": found.predicted}
         columns |= {f"p_{name}": found.probability[:, i] for i, name in enumerate(classes)}
-        _tell(out, write_results(out, [columns]), json)
+        tell(out, write_results(out, [columns]), json)
     counts = {name: int(np.count_nonzero(found.predicted == c)) for name, c in zip(classes, found.classes, strict=True)}
     if json:
         summary = {
@@ -427,12 +432,29 @@ def outliers(
     embedding, names = open_named(run, naming.show, naming.nodes, naming.id)
     scores = outlier_scores(embedding.vectors, neighbors)
     if out is not None:
-        _tell(out, write_results(out, [outlier_columns(names, scores)]), json)
+        tell(out, write_results(out, [outlier_columns(names, scores)]), json)
     top = np.argsort(-scores, kind="stable")[:k]
     if json:
         print(jsonlib.dumps([names.of(row) | {"score": float(scores[row])} for row in top], indent=2))
     else:
         print_cells(("score", "node", *names.columns), [(f"{scores[row]:.3f}", *names.cells(row)) for row in top])
+
+
+def _there(near: Any, scores: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield neighbors and their scores; fewer than k where linked nodes are left out."""
+    return ((i, score) for i, score in zip(near, scores, strict=True) if i >= 0)
+
+
+def _linked(edges: str, node_ids: Any) -> Any:
+    """Return the edges of a file or dataset as a sparse matrix, in both directions."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from ssge.experiments.sources import known_edges
+
+    source, target = known_edges(edges, node_ids)
+    pairs = np.concatenate([source, target]), np.concatenate([target, source])
+    return sp.csr_array((np.ones(2 * len(source), bool), pairs), shape=(len(node_ids), len(node_ids)))
 
 
 def _refuse_leaks(run: Path, rows: Any, labels: Any, allowed: bool) -> None:
@@ -451,7 +473,7 @@ def _refuse_leaks(run: Path, rows: Any, labels: Any, allowed: bool) -> None:
     log.warning("%s.", what)
 
 
-def _tell(path: Path, rows: int, json: bool) -> None:
+def tell(path: Path, rows: int, json: bool) -> None:
     """Tell what was written, beside the result where that is for a machine."""
     line = f"{rows:,} rows: {path}"
     if json:

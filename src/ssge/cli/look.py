@@ -43,6 +43,7 @@ def report(
     layout: Literal["auto", "tsne", "pca"] = "auto",
     points: int | None = None,
     seed: int = 0,
+    skip_references: Switch = False,
     force: Switch = False,
     quiet: Switch = False,
     naming: Annotated[Naming, NAMING] = BY_ID,
@@ -66,6 +67,8 @@ def report(
         Most nodes on the map; of more, as many are chosen at random. Default: 50,000.
     seed
         Of the layout and of the choice.
+    skip_references
+        Of a run that was scored: leave out the reference rows, which take their time unless ssge run has kept them.
     force
         Replace the file if it exists.
     quiet
@@ -80,7 +83,9 @@ def report(
     refuse_existing([out], force)
     subject = Subject.of(run)
     names, colors = subject.names(naming.show, color, naming.nodes, naming.id)
-    write_report(out, subject, names, colors, layout=layout, seed=seed, max_points=points or MOST_POINTS)
+    most = MOST_POINTS if points is None else points
+    options: dict[str, Any] = {"layout": layout, "seed": seed, "max_points": most, "referenced": not skip_references}
+    write_report(out, subject, names, colors, **options)
     print(f"report: {out}")
 
 

@@ -130,28 +130,29 @@ def fit(
 
     if warm_start and out.resolve() == warm_start.resolve():
         raise InputError(f"--out must be another folder than --warm-start; received {out} for both.")
-    start = before = schema = None
+    start = before = schema = known = None
     if warm_start:
-        before, schema = RunFolder(warm_start).read_record(), RunFolder(warm_start).read_schema()
-        start = Start(RunFolder(warm_start).read_model(), str(warm_start))
+        folder = RunFolder(warm_start)
+        before, schema, known = folder.read_record(), folder.read_schema(), folder.read_embedding()
+        start = Start(folder.read_model(), str(warm_start))
     name = choose_method(method, load_recipe(recipe) if recipe else None, start)
     check_settings(name, settings)
     options = read_options(graph, reading, before, schema)
     options = _with_label(options, before.reading.get("label")) if before else suited_to(name, graph, options)
     data = open_streamed(graph, memory, out, options, schema) if memory else open_graph(graph, options, schema)
     planned = plan(
-        data.info, name, recipe=recipe, config_file=config_file, settings=given(settings), start=start, seed=seed,
+        data.info, name, recipe=recipe, config_file=config_file, settings=_for_streaming(name, given(settings)) if memory else given(settings), start=start, seed=seed,
         device=device, precision=precision,
     )  # fmt: skip
     with nullcontext() if memory else kept_memory():
         done = run(
             data, planned, RunFolder(out), checkpoint_every=checkpoint_every, resume=resume, force=force, quiet=quiet,
-            **_origin(graph, options),
+            **origin_of(graph, options),
         )  # fmt: skip
     if not is_main():
         return
-    if warm_start:
-        tell_drift(RunFolder(warm_start).read_embedding(), done.embedding)
+    if known is not None:
+        tell_drift(known, done.embedding)
     if json:
         print(done.record.model_dump_json(indent=2))
         return
@@ -218,7 +219,12 @@ def estimate(
     options = suited_to(name, graph, reading.given())
     data = open_streamed(graph, memory, Path(), options) if memory else open_graph(graph, options)
     planned = plan(
-        data.info, name, recipe=recipe, config_file=config_file, settings=given(settings), precision=precision
+        data.info,
+        name,
+        recipe=recipe,
+        config_file=config_file,
+        settings=_for_streaming(name, given(settings)) if memory else given(settings),
+        precision=precision,
     )
     epochs = planned.config.epochs
     if not isinstance(data, Graph):
@@ -229,6 +235,16 @@ def estimate(
             found = estimated(data, planned)
         facts, words = found._asdict(), describe(found, epochs)
     print(jsonlib.dumps({**facts, "epochs": epochs, "memory_available": available_memory()}) if json else words)
+
+
+def _for_streaming(method: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings for a streamed training: what is learned alone, since other blocks are weighed in memory."""
+    from ssge.methods import METHODS
+
+    if "blocks" not in METHODS[method].Config.model_fields or "blocks" in settings:
+        return settings
+    log.info("Streamed: the embedding is what is learned, without blocks of features beside it.")
+    return settings | {"blocks": ("learned",)}
 
 
 def check_settings(method: str, settings: Any) -> None:
@@ -284,11 +300,12 @@ def _with_label(options: dict[str, Any], label: str | None) -> dict[str, Any]:
     return options
 
 
-def _origin(graph: str, options: dict[str, Any]) -> dict[str, Any]:
+def origin_of(graph: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return where the graph came from as the record keeps it, with whole paths: it may be read from elsewhere."""
     from ssge.experiments.sources import is_dataset
+    from ssge.io.sql import is_sql, parse
 
     if is_dataset(graph):
         return {"dataset": graph}
     nodes = {"nodes": str(Path(options["nodes"]).resolve())} if "nodes" in options else {}
-    return {"dataset": str(Path(graph).resolve()), "reading": options | nodes}
+    return {"dataset": parse(graph).url if is_sql(graph) else str(Path(graph).resolve()), "reading": options | nodes}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterator
-from itertools import count, islice
+from itertools import count
 from typing import Any, NamedTuple
 
 from ssge.datasets import DATASETS, load
@@ -54,7 +54,7 @@ class Measured(NamedTuple):
     epochs, measured_epochs
         Of the recipe, and how many were run.
     prepare_seconds, epoch_seconds
-        Once before training (diffusion), and the median of the epochs that were run.
+        Processor time, once before training (diffusion) and the median of the epochs that were run.
     peak_mb
         Highest resident memory of the process, with libraries and graph.
     """
@@ -68,7 +68,7 @@ class Measured(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Training time of all epochs, extrapolated from those that were run."""
+        """Processor time of a training, extrapolated from the epochs that were run."""
         return self.prepare_seconds + self.epochs * self.epoch_seconds
 
 
@@ -93,10 +93,11 @@ def parameters(method: str, dataset: str) -> int:
     return _trained(build(method, settings(method, dataset), GraphInfo(1, 1, features)))
 
 
-def measure(method: str, dataset: str, epochs: int) -> Measured:
-    """Train for some epochs in this process, and return what that cost.
+def measure(method: str, dataset: str, seconds: float) -> Measured:
+    """Train for so many seconds, for one epoch at least, in this process, and return what that cost.
 
-    Peak memory is that of the process so far: call it in a fresh one.
+    Time is that of the processor, all threads together, which other work on the machine does not lengthen much. Peak
+    memory is that of the process so far: call it in a fresh one.
     """
     from ssge.training.allocator import kept_memory
     from ssge.training.checkpoint import build
@@ -104,12 +105,16 @@ def measure(method: str, dataset: str, epochs: int) -> Measured:
     graph = load(dataset).without_labels()
     model = build(method, settings(method, dataset), graph.info)
     with kept_memory():
-        began = time.perf_counter()
+        began = time.process_time()
         prepared = model.prepare(graph)
-        prepare_seconds = time.perf_counter() - began
-        seconds = list(islice(_epochs(model, prepared), epochs))
+        prepare_seconds = time.process_time() - began
+        times: list[float] = []
+        for epoch_seconds in _epochs(model, prepared):
+            times.append(epoch_seconds)
+            if sum(times) >= seconds:
+                break
     return Measured(
-        _trained(model), model.config.epochs, epochs, prepare_seconds, statistics.median(seconds), peak_memory_mb()
+        _trained(model), model.config.epochs, len(times), prepare_seconds, statistics.median(times), peak_memory_mb()
     )
 
 
@@ -118,7 +123,7 @@ def _trained(model: Any) -> int:
 
 
 def _epochs(model: Any, prepared: Any) -> Iterator[float]:
-    """Yield the seconds of one epoch after the other."""
+    """Yield the seconds of one epoch after the other, for ever."""
     from ssge.ops.random import Key
     from ssge.training.batches import batches
     from ssge.training.trainer import step
@@ -126,8 +131,8 @@ def _epochs(model: Any, prepared: Any) -> Iterator[float]:
     optimizer = model.optimizer()
     model.train()
     for epoch in count(1):
-        began = time.perf_counter()
+        began = time.process_time()
         for batch, key in batches(model, prepared, Key(0).fold_in("train", epoch)):
             step(model, batch, optimizer, key)
             model.after_step(min(1.0, epoch / model.config.epochs))
-        yield time.perf_counter() - began
+        yield time.process_time() - began

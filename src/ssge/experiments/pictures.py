@@ -53,7 +53,9 @@ def draw_map(
     if path.suffix.casefold() == ".html":
         from ssge.experiments.report import write_map_page
 
-        return write_map_page(path, subject, names, colors, layout=layout, seed=seed, max_points=points or MOST_POINTS)
+        return write_map_page(
+            path, subject, names, colors, layout=layout, seed=seed, max_points=MOST_POINTS if points is None else points
+        )
     head = title or (f"Embedding of {cut(printable(subject.name))}" if subject.name else "Embedding")
     column = color_by(colors[0], names.columns[colors[0]]) if colors else None
     return figures.embedding_map(
@@ -63,7 +65,7 @@ def draw_map(
         column.classes if column else (),
         title=head,
         seed=seed,
-        max_points=points or _MOST_DRAWN,
+        max_points=_MOST_DRAWN if points is None else points,
         values=column.numbers if column else None,
         legend=colors[0] if colors else None,
         layout=layout,
@@ -76,9 +78,10 @@ def draw_plot(path: Path, subject: Subject, kind: Kind) -> Path:
     if kind == "losses":
         if not subject.history:
             raise InputError("losses needs the folder of a run that was trained; an embedding has no history.")
-        return figures.loss_curves(path, subject.history, title=f"Training{of}")
+        return figures.loss_curves(path, subject.history, title=f"Losses of the embedding{of}")
     if kind == "spectrum":
         return figures.spectrum(path, {"embedding": vectors}, title=f"Directions that the embedding{of} uses")
     if kind == "correlation":
-        return figures.covariance(path, None, vectors, title=f"Correlation of columns{of}")
+        title = f"Correlation between columns of the embedding{of}"
+        return figures.correlations(path, {"Embedding": vectors}, title=title)
     raise UnknownNameError("plot", kind, KINDS)

@@ -52,7 +52,7 @@ def untrained_encoder(graph: Graph, plan: Plan) -> NDArray[np.floating[Any]]:
     """Return the raw output of a freshly built, never trained encoder."""
     built = plan.build(graph)
     built.offset = 0.0  # a setting of trained embeddings, whose root mean square is 1
-    embedding: NDArray[np.floating[Any]] = built.embed(graph).cpu().numpy()
+    embedding: NDArray[np.floating[Any]] = (built.calibrate(built.prepare(graph)) / built.scale).cpu().numpy()
     return embedding
 
 

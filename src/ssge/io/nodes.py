@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, cut, printable, shown
 from ssge.foreign import LABEL_NAMES
-from ssge.io.columns import NotAFeatureError, Raw, has_codes, raw_column
+from ssge.io.columns import EMPTY, NotAFeatureError, Raw, has_codes, raw_column
 from ssge.io.ids import IdColumn
+from ssge.io.jsons import JsonTable
 from ssge.io.options import ReadOptions
 from ssge.io.roles import by_name, by_values
 from ssge.io.tables import Table, is_text, named, position
@@ -63,8 +64,8 @@ def read_nodes(table: Table, options: ReadOptions, schema: FeatureSchema) -> Nod
         raise InputError(f"columns must not hold the id, {table.names[at]!r}.")
     left_out = {position(table, column, "ignore") for column in options.ignore or ()}
     wanted = "table" in schema.features
-    kinds = _expected(table, schema) if wanted and schema.fitted else {}
-    target = _label(table, options.label, at, list(kinds) or chosen)
+    kinds = _expected(table, schema) if wanted and schema.fitted else _many(table, options, at) if wanted else {}
+    target = _label(table, options.label, at, list(kinds) if schema.fitted else chosen)
     if not wanted:
         chosen = []
     elif schema.fitted:
@@ -74,9 +75,9 @@ def read_nodes(table: Table, options: ReadOptions, schema: FeatureSchema) -> Nod
         chosen = list(kinds)
     elif chosen is None:
         chosen = [i for i in range(len(table.names)) if i not in (at, target)]
-    chosen = [i for i in dict.fromkeys(chosen) if i not in left_out]
+    chosen = [i for i in dict.fromkeys([*chosen, *kinds]) if i not in left_out]
     parts = list(dict.fromkeys([at, *chosen, *([] if target is None else [target])]))
-    data = table.read(parts, text=[at, *(i for i, kind in kinds.items() if kind == "category")])
+    data = table.read(parts, text=[at, *(i for i, kind in kinds.items() if kind in ("category", "bag", "text"))])
     log.info("%s: id %r%s.", table.where, table.names[at], table.form)
     columns = dict(zip(parts, data.columns, strict=True))
     written = codes(table, [i for i in chosen if i not in kinds], columns) if table.free else {}
@@ -97,6 +98,18 @@ def read_nodes(table: Table, options: ReadOptions, schema: FeatureSchema) -> Nod
     ]  # fmt: skip
     label = None if target is None else table.names[target]
     return Nodes(IdColumn(table, table.names[at], columns[at]), raws, labels, given, others, label)
+
+
+def _many(table: Table, options: ReadOptions, at: int) -> dict[int, str]:
+    """Return the columns that hold many ids or words per node, and their kinds: those named, and the lists of JSON."""
+    asked = {kind: [position(table, column, kind) for column in getattr(options, kind) or ()] for kind in EMPTY}
+    if isinstance(table, JsonTable):
+        asked["bag"].append(1)
+    if at in asked["bag"] + asked["text"]:
+        raise InputError(f"bag and text must not hold the id, {table.names[at]!r}.")
+    if both := set(asked["bag"]) & set(asked["text"]):
+        raise InputError(f"bag and text must be different columns; received {table.names[both.pop()]!r} in both.")
+    return {i: kind for kind, columns in asked.items() for i in columns}
 
 
 def _feature(table: Table, i: int, column: Any, named: bool, kind: str | None) -> Raw | str:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, UnknownNameError, one_line, printable, shown
+from ssge.io.jsons import JsonTable
 from ssge.io.kinds import kind_of
 from ssge.io.options import ReadOptions
 from ssge.io.sources import LIMIT, refuse_unpacking, too_large
@@ -205,6 +206,13 @@ def open_table(
     kind = kind_of(path)
     if kind in ("folder", "parquet"):
         return ParquetTable(path, limit)
+    if kind == "json" and what == "nodes":
+        return JsonTable(path, limit)
+    if kind == "json":
+        raise InputError(
+            f"{path} is JSON, which is read as features of nodes alone, {{node: [ids]}}; turn it into a table "
+            "(pandas.read_json(...).to_csv(...)) or pass the graph that networkx.node_link_graph makes of it."
+        )
     if kind != "text":
         raise InputError(f"{what} must be a table (CSV, TSV, Parquet); {path} is {kind}.")
     names = [name.casefold() for name in asked if isinstance(name, str)]

@@ -8,9 +8,11 @@ from typing import Any, ClassVar, Literal
 import torch
 from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
+from torch import Tensor
 
 from ssge.graph import GraphInfo
 from ssge.methods._base import METHODS, Method, MethodConfig, NodeBatchConfig
+from ssge.nn.blocks import Block, Blocks
 from ssge.nn.encoders import ENCODERS, GCN, MLP
 from ssge.nn.running import RunningCovariance
 from ssge.objectives import Losses
@@ -43,6 +45,16 @@ class SSGEConfig(NodeBatchConfig):
     )
     encoder: Literal["gcn", "mlp"] = Field("gcn", description="gcn, or mlp: features alone, with batch normalization.")
     activation: Literal["elu", "relu", "none"] = Field("elu", description="Activation between layers.")
+    blocks: tuple[Block, ...] = Field(
+        ("learned",),
+        min_length=1,
+        description="Columns of an embedding, side by side: learned (the paper's), features, hops (their mean over "
+        "hops). Several are weighed without labels.",
+    )
+    hops: PositiveInt = Field(8, description="Of the block hops: how many there are.")
+    columns: PositiveInt = Field(
+        512, description="Of the blocks features and hops: wider features are reduced to so many leading directions."
+    )
     output_bias: bool = Field(False, description="A bias in the last layer, which drifts at random; as released.")
     offset: float = Field(
         0.0,
@@ -69,6 +81,13 @@ class SSGEConfig(NodeBatchConfig):
     )
     temperature: float = Field(0.1, ge=1 / 600, description="Of directclr: temperature of InfoNCE.")
 
+    @field_validator("blocks")
+    @classmethod
+    def _distinct(cls, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        if len(set(blocks)) < len(blocks):
+            raise PydanticCustomError("blocks", "each block must be named once")
+        return blocks
+
     @field_validator("direct_width")
     @classmethod
     def _within(cls, width: int | None, given: ValidationInfo) -> int | None:
@@ -92,6 +111,9 @@ class SSGE(Method):
 
     With ``batch_nodes`` an epoch has several steps, each on some of the nodes (`ssge.training.batches`). The objective
     is that of their representations in the whole views, or with ``fanouts`` of unbiased estimates of these.
+
+    With ``blocks`` the embedding is more than the encoder's output: features and propagated features stand beside it,
+    so that what two convolutions lose is not lost (`ssge.nn.blocks.Blocks`). The training is the same.
     """
 
     name: ClassVar[str] = "ssge"
@@ -103,6 +125,7 @@ class SSGE(Method):
 
     config: SSGEConfig
     encoder: GCN | MLP
+    blocks: Blocks | None
 
     def __init__(self, config: SSGEConfig, info: GraphInfo, generator: torch.Generator) -> None:
         super().__init__(config, info)
@@ -111,6 +134,9 @@ class SSGE(Method):
         self.encoder = ENCODERS[config.encoder](widths, config.activation, generator, config.output_bias)
         momentum = config.covariance_momentum
         self.running = RunningCovariance(config.widths[-1], momentum) if momentum else None
+        self.blocks = None
+        if config.blocks != ("learned",):
+            self.blocks = Blocks(config.blocks, info.num_features, config.columns, config.hops)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
 
     @property
@@ -132,7 +158,12 @@ class SSGE(Method):
         width = 2 ** round(math.log2(max(room, 2)))
         weight = min(max(140 * degree**0.5 / info.num_features, 0.03), 3.0)
         epochs = min(20 + int(2 * degree), 100)
-        return {"widths": (width, width), "uniformity_weight": round(weight, 3), "epochs": epochs}
+        return {
+            "widths": (width, width),
+            "uniformity_weight": round(weight, 3),
+            "epochs": epochs,
+            "blocks": ("features", "hops", "learned"),
+        }
 
     def forward(self, view: View, key: Key) -> Losses:
         """Return alignment + lambda * uniformity of two augmented views, over the seeds, or the other objective."""
@@ -148,3 +179,19 @@ class SSGE(Method):
         else:
             loss = direct_infonce(z1, z2, c.direct_width or math.ceil(DIRECT_SHARE * z1.shape[1]), c.temperature)
         return Losses(loss, {c.objective: loss.detach()})
+
+    @torch.no_grad()
+    def calibrate(self, prepared: View) -> Tensor:
+        """Weigh the blocks, beside what every method does at the end of training."""
+        self.eval()
+        if self.blocks is not None:
+            self.blocks.fit(prepared, self.encoder.embed)
+        return super().calibrate(prepared)
+
+    def encode(self, prepared: View, nodes: Tensor | None = None) -> Tensor:
+        """Return the encoder's raw output, n x d, or the blocks side by side, of all nodes or of some."""
+        if self.blocks is None:
+            return super().encode(prepared, nodes)
+        hops = max(self.encoder.hops, self.blocks.hops)
+        view = prepared if nodes is None else prepared.k_hop_subgraph(nodes, hops)
+        return view.at_seeds(self.blocks(view, self.encoder.embed(view)))

@@ -156,17 +156,21 @@ class Features:
         return (adjacency @ kept) @ weight_kept
 
     def block(self, start: int, stop: int, weight: Tensor | None = None) -> Tensor:
-        """Return rows ``start`` to ``stop`` of ``X @ weight``, or of X, without gradient and without a mask."""
+        """Return rows ``start`` to ``stop`` of ``X @ weight``, or of X without its mask, without gradient."""
+        if weight is not None and self.kept is not None:
+            weight = weight * self.kept.unsqueeze(1)
         if isinstance(self.matrix, SparseMatrix):
             part = self.matrix.block(start, stop)
             return part.to_dense() if weight is None else spmm(part, weight)
         return self.matrix[start:stop] if weight is None else self.matrix[start:stop] @ weight
 
     def gram(self, weight: Tensor, chunk: int = 1 << 14) -> Tensor:
-        """Return X' X @ weight, p x d, by chunks of rows, without gradient and without a mask."""
+        """Return X' X @ weight, p x d, by chunks of rows, without gradient."""
+        mask = 1 if self.kept is None else self.kept.unsqueeze(1)
+        weight = weight * mask
         if isinstance(self.matrix, SparseMatrix):
-            return spmm(self.matrix.backward, spmm(self.matrix.forward, weight))
+            return spmm(self.matrix.backward, spmm(self.matrix.forward, weight)) * mask
         total = torch.zeros_like(weight)
         for rows in self.matrix.split(chunk):  # type: ignore[no-untyped-call]
             total.addmm_(rows.T, rows @ weight)
-        return total
+        return total * mask

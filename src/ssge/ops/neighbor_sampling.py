@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from ssge.ops.adjacency import Adjacency, Pattern
+from ssge.ops.precision import product_dtype
 from ssge.ops.random import Key
 from ssge.ops.sparse import CSR, csr_tensor, row_indices, spmm, transpose
 
@@ -138,6 +139,7 @@ class SampledAdjacency(Adjacency):
         return SampledAdjacency(self.sampler, self.part, self.with_drop(key, rate))
 
     def __matmul__(self, dense: Tensor) -> Tensor:
+        dense = dense.to(product_dtype(dense))
         hop = next(i for i, block in enumerate(self.part.blocks) if block.num_columns == dense.shape[0])
         product: Tensor = _Product.apply(dense, self.part.blocks[hop], self._values_of(hop))  # type: ignore[no-untyped-call]
         return product

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from ssge.ops.features import Features
 from ssge.ops.random import Key
@@ -17,33 +16,35 @@ _ROWS = 1 << 16
 """Rows that decide V; of more, so many are drawn."""
 _SPARE = 32
 """Directions that are sought beyond those that are kept: the last ones found are the least exact."""
-_ITERATIONS = 4
 
 
 @torch.no_grad()
-def right_singular_vectors(features: Features, count: int) -> Tensor:
+def right_singular_vectors(features: Features, count: int, iterations: int = 4) -> Tensor:
     """Return V (p x count): the right singular vectors of X, not centered, to its largest singular values.
 
-    Subspace iteration on X'X from a random start of fixed seed. Four iterations: where singular values fall slowly, as
-    those of counts of words do, the space that is found is not the best one, but keeps the sum of squares to within a
-    percent of it. Columns are signed so that their sum of cubes is not below zero. Missing ones, of X with fewer rows
-    than ``count``, are zero.
+    Subspace iteration on X'X from a random start of fixed seed. Where singular values fall slowly, as those of counts
+    of words do, a few iterations do not find the best space, but one that keeps nearly as much of the sum of squares.
+    Rows of masked columns are zero. Columns are signed so that their sum of cubes is not below zero. Missing ones, of X
+    with fewer rows than ``count``, are zero.
     """
     n, p = features.shape
     if n > _ROWS:
         features = features.select(Key(0).fold_in("rows").permutation(n, features.device)[:_ROWS].sort().values)
-    width = min(count + _SPARE, n, p)
-    dtype = features.dtype
+    width = min(count + _SPARE, n, p if features.kept is None else int(features.kept.sum()))
     start = torch.randn(p, width, generator=Key(0).fold_in("directions").generator(), dtype=torch.float64)
-    basis = _orthonormal(start.to(features.device, dtype))
-    for _ in range(_ITERATIONS):
+    start = start.to(features.device, features.dtype)
+    basis = _orthonormal(start if features.kept is None else start * features.kept.unsqueeze(1))
+    for _ in range(iterations):
         basis = _orthonormal(features.gram(basis))
     turn = torch.linalg.eigh(basis.T @ features.gram(basis)).eigenvectors
-    vectors: Tensor = basis @ turn.flip(1)[:, :count]
-    vectors = vectors * torch.where(vectors.pow(3).sum(0) < 0, -1.0, 1.0).to(dtype)
-    return functional.pad(vectors, (0, count - vectors.shape[1]))
+    vectors = basis @ turn.flip(1)[:, :count]
+    padded = torch.zeros(p, count, dtype=vectors.dtype, device=vectors.device)
+    padded[:, : vectors.shape[1]] = vectors * torch.where(vectors.pow(3).sum(0) < 0, -1.0, 1.0)
+    if features.kept is not None:
+        padded *= features.kept.unsqueeze(1)  # exactly zero: rounding would give empty rows a direction
+    return padded
 
 
 def _orthonormal(columns: Tensor) -> Tensor:
-    found: Tensor = torch.linalg.qr(columns)[0]
-    return found
+    basis: Tensor = torch.linalg.qr(columns)[0]
+    return basis

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from ssge.ops.adjacency import Adjacency
 from ssge.ops.collective import to_columns, to_rows
+from ssge.ops.precision import product_dtype
 
 
 class ShardedAdjacency(Adjacency):
@@ -19,4 +20,5 @@ class ShardedAdjacency(Adjacency):
 
     def __matmul__(self, rows: Tensor) -> Tensor:
         n = self.pattern.incoming.indptr.numel() - 1
+        rows = rows.to(product_dtype(rows))
         return to_rows(super().__matmul__(to_columns(rows, n)), rows.shape[1])

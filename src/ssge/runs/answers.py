@@ -25,15 +25,26 @@ def neighbor_columns(
     k = found.position.shape[1]
     for start in range(0, len(rows), size):
         part = slice(start, start + size)
-        asked, near = np.repeat(rows[part], k), found.position[part].ravel()
+        near = found.position[part].ravel()
+        there = near >= 0  # fewer than k, where linked nodes are left out
+        asked, near = np.repeat(rows[part], k)[there], near[there]
         own = {
             "id": names.node_ids[asked],
-            "rank": np.tile(np.arange(1, k + 1), len(rows[part])),
+            "rank": np.tile(np.arange(1, k + 1), len(rows[part]))[there],
             "neighbor": names.node_ids[near],
-            value_of(metric): found.score[part].ravel(),
+            value_of(metric): found.score[part].ravel()[there],
         }
         others = {f"neighbor {name}": values for name, values in names.take(near).items()}
         yield {**own, **(names.take(asked) | others | own)}
+
+
+def pair_columns(names: Names, pairs: NDArray[np.int64], own: dict[str, Any]) -> dict[str, Any]:
+    """Return the ids of two nodes per row and what is said of them, then the shown columns of both."""
+    first, second = pairs
+    own = {"source": names.node_ids[first], "target": names.node_ids[second], **own}
+    ends = {"source": first, "target": second}
+    shown = {f"{end} {name}": values for end, rows in ends.items() for name, values in names.take(rows).items()}
+    return {**own, **(shown | own)}
 
 
 def cluster_columns(names: Names, found: Clusters) -> dict[str, Any]:

@@ -84,13 +84,12 @@ def estimate(graph: Graph, plan: Plan) -> Estimate:
     """
     with alone():
         trials = _trials(graph, plan)
-    n, epochs = graph.num_nodes, plan.config.epochs
+    n, epochs = graph.num_nodes, plan.config.epochs if plan.method.trained else 1
     parameters = sum(p.numel() for p in plan.build(graph).parameters() if p.requires_grad)
     spare = SPARE if getattr(plan.config, "batch_nodes", None) is None else SPARE_BATCHES
     memory = spare * _continued(trials, [t.memory for t in trials], n) + LIBRARIES
     seconds = epochs * _continued(trials, [t.epoch for t in trials], n)
-    started = epochs or not plan.method.trained
-    start = trials[-1].start * max(1, n / trials[-1].nodes) if started else 0.0
+    start = trials[-1].start * max(1, n / trials[-1].nodes) if epochs else 0.0
     return Estimate(parameters, round(memory), seconds + start)
 
 
@@ -171,7 +170,10 @@ def _smaller(config: Any) -> str:
 
 def _streamed(graph: Graph, plan: Plan, free: int) -> str:
     """Name the commands that stream a graph from disk, for a method that can."""
-    if not hasattr(plan.config, "batch_nodes") or not can_stream(plan.build(graph)):
+    if not hasattr(plan.config, "batch_nodes"):
+        return ""
+    learned = {"blocks": ("learned",)} if hasattr(plan.config, "blocks") else {}
+    if not can_stream(replace(plan, config=plan.config.model_copy(update=learned), start=None).build(graph)):
         return ""
     memory = streaming_memory(free)
     return f", or stream it from disk: ssge convert ... --out graph, then ssge fit graph --memory {memory}"
@@ -193,7 +195,8 @@ def _trials(graph: Graph, plan: Plan) -> list[_Trial]:
 
 def _trial(graph: Graph, plan: Plan) -> _Trial:
     """Take the first steps of a training, once for its memory and once for its time."""
-    short = replace(plan, config=plan.config.model_copy(update={"epochs": _EPOCHS}), start=None)
+    epochs = {"epochs": _EPOCHS} if plan.method.trained else {}
+    short = replace(plan, config=plan.config.model_copy(update=epochs), start=None)
     seen = graph if plan.method.supervised else graph.without_labels()
     with _PeakMemory() as memory:
         method = short.build(graph)
@@ -205,7 +208,7 @@ def _trial(graph: Graph, plan: Plan) -> _Trial:
     prepared = method.prepare(seen)
     if not method.trained:
         method.calibrate(prepared)
-        return _Trial(graph.num_nodes, memory.peak, 0.0, time.perf_counter() - began)
+        return _Trial(graph.num_nodes, memory.peak, time.perf_counter() - began, 0.0)
     ends = [time.perf_counter(), *_steps(method, prepared)]
     steps = [after - before for before, after in pairwise(ends)]
     epoch = _steps_per_epoch(graph, short) * statistics.median(steps[1:] or steps)

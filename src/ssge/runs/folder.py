@@ -160,7 +160,7 @@ class RunFolder:
             if self.work.unfinished:
                 raise InputError(f"The run in {self.path} is not finished; continue with ssge fit ... --resume.")
             old = " of this version" if self.record.exists() else ""
-            raise InputError(f"No run{old} in {self.path}: {storage.SUMS} is missing.")
+            raise InputError(f"No run{old} in {self.path}: {storage.SUMS} is missing or damaged.")
         storage.verify(self.path, name)
         return self.path / name
 

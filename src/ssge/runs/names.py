@@ -17,7 +17,9 @@ from ssge.io.embeddings import Embedding, alike, find_ids
 from ssge.io.nodes import ID, KNOWN, codes
 from ssge.io.options import ReadOptions
 from ssge.io.reading import own_nodes
-from ssge.io.tables import Table, named, open_table, position
+from ssge.io.sources import LIMIT
+from ssge.io.sql import is_sql, parse, read_tables
+from ssge.io.tables import ArrowTable, Table, named, open_table, position
 from ssge.records import RunRecord
 from ssge.runs.folder import RunFolder, read_vectors
 
@@ -138,6 +140,9 @@ def read_names(
         if not Path(record.reading["nodes"]).exists():
             raise InputError(f"The node table of the run, {record.reading['nodes']}, is gone: give nodes=...")
         table: Table | None = open_table(record.reading["nodes"], "nodes", ReadOptions(**options), KNOWN)
+    elif is_sql(record.dataset):
+        found = read_tables(parse(record.dataset), LIMIT)[1]
+        table = None if found is None else ArrowTable(found, "nodes")
     else:
         table = own_nodes(Path(record.dataset)) if Path(record.dataset).exists() else None
     if table is None:

@@ -12,7 +12,9 @@ after it leaves a move that the next reader completes. ``SHA256SUMS`` lists the 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,15 +26,19 @@ from ssge.errors import InputError
 
 SUMS = "SHA256SUMS"
 WORK = ".run"
+_LINE = re.compile(r"([0-9a-f]{64})  (\w[\w.-]*)", re.ASCII)
+"""A checksum and the name of a file in the folder itself: files that the sums list may be replaced and removed."""
+_MOST_LINES = 100
 
 
 def checksums(folder: Path) -> dict[str, str]:
     """Return the checksum of each file of a complete run by its name; empty for a folder that is none."""
     try:
-        lines = (folder / SUMS).read_text("utf-8").splitlines()
-        return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+        with (folder / SUMS).open(encoding="utf-8") as file:
+            lines = [_LINE.fullmatch(line.rstrip("\n")) for line in itertools.islice(file, _MOST_LINES)]
     except (OSError, UnicodeDecodeError):
         return {}
+    return {line[2]: line[1] for line in lines if line} if all(lines) else {}
 
 
 def verify(folder: Path, *names: str) -> None:

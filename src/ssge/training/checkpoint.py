@@ -33,7 +33,8 @@ def save_model(path: Path, method: Method, **facts: Any) -> None:
 def load_model(path: Path, device: torch.device | str = "cpu") -> tuple[Method, dict[str, Any]]:
     """Read a method that `save_model` wrote, and its facts."""
     tensors, facts = _read(path)
-    if not {"method", "config", "info"} <= facts.keys():
+    kinds = {"method": str, "config": dict, "info": dict}
+    if not all(isinstance(facts.get(key), kind) for key, kind in kinds.items()):
         raise InputError(f"{path} is not a model of ssge: its header names no method.")
     try:
         method = build(facts["method"], facts["config"], GraphInfo(**facts["info"]), dtype=_dtype(tensors))

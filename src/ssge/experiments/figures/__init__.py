@@ -6,7 +6,17 @@ the same input gives the same bytes.
 """
 
 from ssge.experiments.figures.canvas import FORMATS
-from ssge.experiments.figures.curves import covariance, loss_curves, spectrum
+from ssge.experiments.figures.curves import correlations, loss_curves, spectrum
 from ssge.experiments.figures.map import embedding_map
+from ssge.experiments.figures.panels import circle_densities, grids, sweeps
 
-__all__ = ["FORMATS", "covariance", "embedding_map", "loss_curves", "spectrum"]
+__all__ = [
+    "FORMATS",
+    "circle_densities",
+    "correlations",
+    "embedding_map",
+    "grids",
+    "loss_curves",
+    "spectrum",
+    "sweeps",
+]

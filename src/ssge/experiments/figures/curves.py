@@ -71,13 +71,10 @@ def loss_curves(path: str | Path, history: Sequence[Mapping[str, Any]], title: s
     return canvas.save(figure, target)
 
 
-def covariance(
-    path: str | Path,
-    before: ArrayLike | None,
-    after: ArrayLike,
-    title: str = "Correlation between embedding columns, before and after training",
+def correlations(
+    path: str | Path, panels: Mapping[str, ArrayLike], title: str = "Correlation between embedding columns"
 ) -> Path:
-    """Draw the absolute correlations between the columns of two embeddings, or of one, on one scale from 0 to 1.
+    """Draw the absolute correlations between the columns of embeddings side by side, on one scale from 0 to 1.
 
     The first 256 columns are shown, in their own order; a constant one, which has no correlation, is gray.
     Each embedding needs two rows; their numbers of columns may differ.
@@ -85,10 +82,9 @@ def covariance(
     from matplotlib import colormaps
 
     target = canvas.target(path)
-    panels = [("Before", before), ("After", after)] if before is not None else [("Embedding", after)]
     figure = canvas.figure(1 + 4.8 * len(panels), 5.05, title)
     row_of_axes = figure.subplots(1, len(panels), squeeze=False)[0]
-    for axes, (head, values) in zip(row_of_axes, panels, strict=True):
+    for axes, (head, values) in zip(row_of_axes, panels.items(), strict=True):
         embedding = checked_embedding(values, head.lower())
         correlation = absolute_correlation(embedding[:, :MOST_COLUMNS], head.lower())
         shades = colormaps["Blues"].with_extremes(bad=FAINT)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ssge.errors import InputError, cut, printable
+from ssge.errors import cut, printable
 from ssge.experiments.subject import Subject
-from ssge.experiments.tables import HEADINGS, cells, row
 from ssge.methods import METHODS
 from ssge.records import RunRecord
 from ssge.schema import HEADINGS as COLUMN_HEADINGS
@@ -34,6 +33,7 @@ def what_was_run(record: RunRecord) -> list[tuple[str, str]]:
     """Return the graph, the method and the training in a few figures."""
     cls, facts, statistics = METHODS[record.method], record.graph, record.statistics
     edges = f"{facts.get('num_edges', 0):,} directed, {'weighted' if statistics.get('weighted') else 'unweighted'}"
+    epochs = f"{record.config['epochs']} epochs, " if "epochs" in record.config else ""
     degree = f"{statistics.get('mean_degree', 0):.1f} on average, {statistics.get('max_degree', 0):,.0f} at most"
     return [
         ("Graph", record.name or record.dataset),
@@ -44,7 +44,7 @@ def what_was_run(record: RunRecord) -> list[tuple[str, str]]:
         ("Method", f"{cls.title} ({cls.reference})"),
         ("Learned from", "labels of training nodes" if cls.supervised else "no labels"),
         ("Embedding", f"{record.columns} columns"),
-        ("Training", f"{record.config.get('epochs', '-')} epochs, {record.seconds:.1f} s, seed {record.seed}"),
+        ("Training", f"{epochs}{record.seconds:.1f} s, seed {record.seed}"),
     ]
 
 
@@ -123,42 +123,6 @@ def diagnostics(figures: Mapping[str, float]) -> list[tuple[str, str, str]]:
     """Return each label-free figure with its name and what it means."""
     known = {key: _MEANINGS.get(key, (key.replace("_", " "), "")) for key in figures}
     return [(known[key][0], f"{value:.4g}".replace("-", "−"), known[key][1]) for key, value in figures.items()]
-
-
-def scores(subject: Subject) -> list[dict[str, Any]]:
-    """Return a table per protocol that has scored the run, reference rows first where they were scored beside it."""
-    record = subject.record
-    if record is None:
-        return []
-    found = []
-    for protocol, own in record.scores.items():
-        others = [r for r in _references(subject) if protocol in r.scores]
-        lines = [row(r.method, [r.scores[protocol]]) for r in others]
-        lines.append(row(METHODS[record.method].title, [own], [record.seconds] if record.seconds else []))
-        found.append({
-            "protocol": protocol,
-            "splits": own.splits,
-            "headings": HEADINGS,
-            "rows": [cells(line) for line in lines],
-            "referenced": bool(others),
-        })  # fmt: skip
-    return found
-
-
-def _references(subject: Subject) -> list[RunRecord]:
-    """Return the records of reference rows that `ssge run` keeps beside its runs, if they are of the same graph."""
-    record, found = subject.record, []
-    assert record is not None
-    if subject.folder is None:
-        return []
-    for path in sorted(subject.folder.resolve().parent.glob("*-0.json")):
-        try:
-            other = RunRecord.read(path)
-        except (InputError, OSError):
-            continue
-        if (other.dataset, other.graph) == (record.dataset, record.graph):
-            found.append(other)
-    return found
 
 
 def _words(value: object) -> str:

@@ -17,7 +17,7 @@
   const MANY = 2500;
   const webgl = (() => { try { return Boolean(document.createElement("canvas").getContext("webgl")); } catch { return false; } })();
   const type = data.n > MANY && webgl ? "scattergl" : "scatter";
-  const size = data.n < 600 ? 9 : data.n < 3000 ? 6.5 : data.n < 12000 ? 4.5 : 3;
+  const size = (data.n < 600 ? 9 : data.n < 3000 ? 6.5 : data.n < 12000 ? 4.5 : 3) * (plot.clientWidth < 500 ? 0.75 : 1);
 
   const state = { color: 0, node: null, chosen: null };
   let order = [];  // the node behind each point that is drawn

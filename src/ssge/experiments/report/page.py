@@ -16,6 +16,7 @@ from ssge.evaluation.geometry import geometry
 from ssge.experiments.layout import Method
 from ssge.experiments.report import charts, facts
 from ssge.experiments.report.points import MOST_POINTS, map_data
+from ssge.experiments.report.scores import score_tables
 from ssge.experiments.subject import Subject
 from ssge.files import atomic
 from ssge.runs.names import Names
@@ -32,6 +33,7 @@ def write_report(
     layout: Method = "auto",
     seed: int = 0,
     max_points: int = MOST_POINTS,
+    referenced: bool = True,
 ) -> Path:
     """Write the report of a run, or of an embedding alone.
 
@@ -45,6 +47,8 @@ def write_report(
         Columns to show for each node, and those of them to color by; see `Subject.names`.
     layout, seed, max_points
         Of the map; see `ssge.experiments.report.points.map_data`.
+    referenced
+        Whether a run that was scored gets reference rows; see `ssge.experiments.report.scores.score_tables`.
     """
     _check(path)
     record, vectors = subject.record, subject.embedding.vectors
@@ -62,7 +66,7 @@ def write_report(
         "diagnostics": facts.diagnostics(figures),
         "losses": charts.loss_charts(subject.history),
         "shapes": [charts.spectrum_chart(vectors), *([correlation] if correlation else [])],
-        "scores": facts.scores(subject),
+        "scores": score_tables(subject, referenced),
         "labeled": subject.labeled,
     }
     found = map_data(vectors, names, colors, layout=layout, seed=seed, max_points=max_points)
