@@ -139,7 +139,7 @@ def measure_arxiv(folder: Path) -> dict[str, Any]:
     edges = np.stack([ends["source"].to_numpy(), ends["target"].to_numpy()])
     features = np.random.default_rng(0).standard_normal((edges.max() + 1, 128), dtype=np.float32)
     graph = write_graph(Graph.of(edges=edges, features=features), folder / "graph")
-    how = ("--epochs", "1", "--widths", "512", "512", "--threads", "1", "--quiet")
+    how = ("--epochs", "1", "--widths", "512", "512", "--blocks", "learned", "--threads", "1", "--quiet")
     whole = measured("fit", graph.path, "--out", folder / "whole", *how)
     limit = int(whole["peak_mb"] / 4)
     streamed = measured("fit", graph.path, "--out", folder / "run", "--memory", f"{limit}MB", *how)

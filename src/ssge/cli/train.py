@@ -139,9 +139,10 @@ def fit(
     check_settings(name, settings)
     options = read_options(graph, reading, before, schema)
     options = _with_label(options, before.reading.get("label")) if before else suited_to(name, graph, options)
+    chosen = _for_streaming(name, given(settings)) if memory else given(settings)
     data = open_streamed(graph, memory, out, options, schema) if memory else open_graph(graph, options, schema)
     planned = plan(
-        data.info, name, recipe=recipe, config_file=config_file, settings=_for_streaming(name, given(settings)) if memory else given(settings), start=start, seed=seed,
+        data.info, name, recipe=recipe, config_file=config_file, settings=chosen, start=start, seed=seed,
         device=device, precision=precision,
     )  # fmt: skip
     with nullcontext() if memory else kept_memory():
@@ -217,13 +218,14 @@ def estimate(
     name = choose_method(method, load_recipe(recipe) if recipe else None)
     check_settings(name, settings)
     options = suited_to(name, graph, reading.given())
+    chosen = _for_streaming(name, given(settings)) if memory else given(settings)
     data = open_streamed(graph, memory, Path(), options) if memory else open_graph(graph, options)
     planned = plan(
         data.info,
         name,
         recipe=recipe,
         config_file=config_file,
-        settings=_for_streaming(name, given(settings)) if memory else given(settings),
+        settings=chosen,
         precision=precision,
     )
     epochs = planned.config.epochs
