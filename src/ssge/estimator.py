@@ -353,7 +353,7 @@ class SSGE(GraphEmbedder):
     fanouts
         With ``batch_nodes``: how many neighbors of a node are drawn, by hops from the nodes of a step.
     alignment_weight, activation, output_bias, offset, normalization, eigenvalue_floor, floor_mode, objective, \
-    covariance_momentum, shrinkage, direct_width, temperature, blocks, hops, columns
+    covariance_momentum, shrinkage, direct_width, temperature
         See `ssge.methods.ssge.SSGEConfig`.
     warm_start, n_neighbors, device, precision, random_state, verbose
         See `GraphEmbedder`.
@@ -403,9 +403,6 @@ class SSGE(GraphEmbedder):
         shrinkage: float | None = None,
         direct_width: int | None = None,
         temperature: float | None = None,
-        blocks: Sequence[Literal["learned", "features", "hops"]] | None = None,
-        hops: int | None = None,
-        columns: int | None = None,
         warm_start: bool = False,
         n_neighbors: int = 10,
         device: str = "cpu",
@@ -438,9 +435,6 @@ class SSGE(GraphEmbedder):
         self.shrinkage = shrinkage
         self.direct_width = direct_width
         self.temperature = temperature
-        self.blocks = blocks
-        self.hops = hops
-        self.columns = columns
         self.warm_start = warm_start
         self.n_neighbors = n_neighbors
         self.device = device
