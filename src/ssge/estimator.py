@@ -337,7 +337,8 @@ class SSGE(GraphEmbedder):
     Parameters
     ----------
     widths
-        Width of each layer, the embedding last.
+        Width of each layer, the embedding last. Where it is given, the embedding has that width: blocks are ``learned``
+        alone unless they are given too.
     epochs
         Passes over the graph; trained to convergence the objective gives worse embeddings.
     uniformity_weight
@@ -348,12 +349,14 @@ class SSGE(GraphEmbedder):
         ``gcn``, or ``mlp`` for features alone with batch normalization.
     lr, weight_decay
         Of Adam.
+    blocks, hops, columns
+        What stands beside the learned columns: see `ssge.nn.blocks.Blocks`.
     batch_nodes
         Nodes per training step, several times the embedding width. Bounds the memory on a large graph.
     fanouts
         With ``batch_nodes``: how many neighbors of a node are drawn, by hops from the nodes of a step.
     alignment_weight, activation, output_bias, offset, normalization, eigenvalue_floor, floor_mode, objective, \
-    covariance_momentum, shrinkage, direct_width, temperature, blocks, hops, columns
+    covariance_momentum, shrinkage, direct_width, temperature
         See `ssge.methods.ssge.SSGEConfig`.
     warm_start, n_neighbors, device, precision, random_state, verbose
         See `GraphEmbedder`.
@@ -390,6 +393,9 @@ class SSGE(GraphEmbedder):
         fanouts: Sequence[int] | None = None,
         alignment_weight: float | None = None,
         activation: Literal["elu", "relu", "none"] | None = None,
+        blocks: Sequence[Literal["features", "hops", "learned"]] | None = None,
+        hops: int | None = None,
+        columns: int | None = None,
         output_bias: bool | None = None,
         offset: float | None = None,
         normalization: Literal["out-in", "in"] | None = None,
@@ -400,9 +406,6 @@ class SSGE(GraphEmbedder):
         shrinkage: float | None = None,
         direct_width: int | None = None,
         temperature: float | None = None,
-        blocks: Sequence[Literal["learned", "features", "hops"]] | None = None,
-        hops: int | None = None,
-        columns: int | None = None,
         warm_start: bool = False,
         n_neighbors: int = 10,
         device: str = "cpu",
@@ -422,6 +425,9 @@ class SSGE(GraphEmbedder):
         self.fanouts = fanouts
         self.alignment_weight = alignment_weight
         self.activation = activation
+        self.blocks = blocks
+        self.hops = hops
+        self.columns = columns
         self.output_bias = output_bias
         self.offset = offset
         self.normalization = normalization
@@ -432,9 +438,6 @@ class SSGE(GraphEmbedder):
         self.shrinkage = shrinkage
         self.direct_width = direct_width
         self.temperature = temperature
-        self.blocks = blocks
-        self.hops = hops
-        self.columns = columns
         self.warm_start = warm_start
         self.n_neighbors = n_neighbors
         self.device = device
