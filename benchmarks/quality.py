@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 import pages
 from pages import RESULTS
@@ -98,7 +99,7 @@ def fitted(graph: Graph, seed: int) -> tuple[np.ndarray, np.ndarray, dict[str, A
     method.blocks.fit(prepared, method.encoder.embed)
     method.encode(prepared)
     beside = time.process_time() - began - encoding
-    assert embedding is not None
+    assert isinstance(embedding, Tensor)
     facts = {
         "alignments": dict(zip(method.blocks.names, method.blocks.alignments.tolist(), strict=True)),
         "unit_rows": dict(zip(method.blocks.names, method.blocks.unit.tolist(), strict=True)),

@@ -334,7 +334,8 @@ class SSGE(GraphEmbedder):
     Parameters
     ----------
     widths
-        Width of each layer, the embedding last.
+        Width of each layer, the embedding last. Where it is given, the embedding has that width: blocks are ``learned``
+        alone unless they are given too.
     epochs
         Passes over the graph; trained to convergence the objective gives worse embeddings.
     uniformity_weight
@@ -345,6 +346,8 @@ class SSGE(GraphEmbedder):
         ``gcn``, or ``mlp`` for features alone with batch normalization.
     lr, weight_decay
         Of Adam.
+    blocks, hops, columns
+        What stands beside the learned columns: see `ssge.nn.blocks.Blocks`.
     batch_nodes
         Nodes per training step, several times the embedding width. Bounds the memory on a large graph.
     fanouts
@@ -387,6 +390,9 @@ class SSGE(GraphEmbedder):
         fanouts: Sequence[int] | None = None,
         alignment_weight: float | None = None,
         activation: Literal["elu", "relu", "none"] | None = None,
+        blocks: Sequence[Literal["features", "hops", "learned"]] | None = None,
+        hops: int | None = None,
+        columns: int | None = None,
         output_bias: bool | None = None,
         offset: float | None = None,
         normalization: Literal["out-in", "in"] | None = None,
@@ -416,6 +422,9 @@ class SSGE(GraphEmbedder):
         self.fanouts = fanouts
         self.alignment_weight = alignment_weight
         self.activation = activation
+        self.blocks = blocks
+        self.hops = hops
+        self.columns = columns
         self.output_bias = output_bias
         self.offset = offset
         self.normalization = normalization

@@ -132,6 +132,7 @@ def test_the_verdict_needs_no_labels() -> None:
     few = rng.normal(size=(500, 2)) @ rng.normal(size=(2, 64)) + 1e-2 * rng.normal(size=(500, 64))
     assert verdict(geometry(sound), 16).level == "good"
     assert verdict(geometry(line), 16).title == "The embedding has collapsed"
+    assert verdict(geometry(sound), 16, learned=1.2).title == "What was learned has collapsed"
     assert verdict(geometry(few), 64).level == "doubtful"
     assert "1 of 17 columns are constant" in " ".join(verdict(geometry(np.c_[sound, np.ones(500)]), 17).reasons)
 

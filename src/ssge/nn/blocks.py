@@ -14,6 +14,8 @@ from ssge.ops.propagation import mean_of_hops
 from ssge.views import View
 
 Block: TypeAlias = Literal["features", "hops", "learned"]
+LEARNED: tuple[Block, ...] = ("learned",)
+"""What an encoder learned, and nothing beside it."""
 Encode: TypeAlias = Callable[[View], Tensor]
 
 GAMMA = 6.0
@@ -33,8 +35,8 @@ class Blocks(nn.Module):
     .. math:: w_b = \min\left(1, \frac{\rho_b}{\max(\rho_X, \rho_S)}\right)^\gamma, \qquad \gamma = 6,
 
     so that nothing learned takes weight from what needs no training, and each f is the one that is better aligned. An
-    encoder that has washed out the features of nodes among strangers counts little, and so does X where it is noise that
-    hops average out; rows keep their lengths where these carry something, such as the degree.
+    encoder that has washed out the features of nodes among strangers counts little, and so does X where it is noise
+    that hops average out; rows keep their lengths where these carry something, such as the degree.
     """
 
     scales: Tensor

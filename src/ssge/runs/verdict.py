@@ -2,9 +2,9 @@
 
 - ``held_out_edges``: half of the edges are taken out, the model embeds the rest, and AUC says how often the ends of an
   edge that was taken out are more alike (cosine) than two nodes drawn at random. 0.5 means that edges join strangers.
-- ``alignment_features``, ``_hops``, ``_learned``, ``_untrained``: how well features, their mean over 8 hops, the trained
-  encoder and the same encoder before training tell which nodes have similar features that they were not made of
-  (`ssge.ops.held_out`). Only encoders of views have the last two.
+- ``alignment_features``, ``_hops``, ``_learned``, ``_untrained``: how well features, their mean over 8 hops, the
+  trained encoder and the same encoder before training tell which nodes have similar features that they were not made
+  of (`ssge.ops.held_out`). Only encoders of views have the last two.
 
 The cost is that of a few embeddings, whatever the number of epochs.
 """
@@ -56,16 +56,20 @@ def diagnose(method: Method, fresh: Method | None, graph: Graph, prepared: Any) 
         found["held_out_edges"] = _held_out_edges(method, graph)
     if not isinstance(prepared, View):
         return found
+    blocks = getattr(method, "blocks", None)
+    known = {} if blocks is None else dict(zip(blocks.names, blocks.alignments.tolist(), strict=True))
     makers: dict[str, Maker] = {
         "features": lambda _, given: given,
         "hops": lambda _, given: mean_of_hops(prepared.adjacency, given, _HOPS, 1 / (_HOPS + 1)),
     }
-    if method.trained:
+    if method.trained and hasattr(method.encoder, "embed"):
         makers["learned"] = _maker(method, prepared)
         if fresh is not None:
             makers["untrained"] = _maker(fresh, prepared)
-    figures = held_out_alignments(prepared.features, list(makers.values()))
-    return found | {f"alignment_{name}": max(pair) for name, pair in zip(makers, figures, strict=True)}
+    wanted = [name for name in makers if name not in known]
+    figures = held_out_alignments(prepared.features, [makers[name] for name in wanted]) if wanted else []
+    known |= {name: max(pair) for name, pair in zip(wanted, figures, strict=True)}
+    return found | {f"alignment_{name}": known[name] for name in makers}
 
 
 def verdict(figures: Mapping[str, float]) -> str:
@@ -85,8 +89,8 @@ def verdict(figures: Mapping[str, float]) -> str:
     told = free > WEAK
     if rank < COLLAPSED:
         return (
-            f"Collapsed: the rows vary along {rank:.1f} directions only, so nodes can hardly be told apart. Try a larger "
-            "uniformity weight or a smaller learning rate, and look for features that are all alike."
+            f"Collapsed: the rows vary along {rank:.1f} directions only, so nodes can hardly be told apart. Try a "
+            "larger uniformity weight or a smaller learning rate, and look for features that are all alike."
         )
     if told and "alignment_untrained" in figures and learned < GAINED * untrained and learned < free:
         return (
@@ -95,8 +99,8 @@ def verdict(figures: Mapping[str, float]) -> str:
         )
     if edges is not None and edges < STRANGERS:
         return (
-            f"Structureless: nodes that an edge joins are hardly more alike than any two (AUC {edges:.2f} on edges that "
-            "were held out). The features carry what there is; expect little from clusters and neighbors."
+            f"Structureless: nodes that an edge joins are hardly more alike than any two (AUC {edges:.2f} on edges "
+            "that were held out). The features carry what there is; expect little from clusters and neighbors."
         )
     if told and "alignment_learned" in figures and learned < BEHIND * free:
         better = "plain features" if features > hops else "features averaged over hops"

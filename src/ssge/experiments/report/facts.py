@@ -33,6 +33,8 @@ def what_was_run(record: RunRecord) -> list[tuple[str, str]]:
     """Return the graph, the method and the training in a few figures."""
     cls, facts, statistics = METHODS[record.method], record.graph, record.statistics
     edges = f"{facts.get('num_edges', 0):,} directed, {'weighted' if statistics.get('weighted') else 'unweighted'}"
+    parts = record.config.get("blocks", ())
+    blocks = f": {', '.join(parts)}" if len(parts) > 1 else ""
     epochs = f"{record.config['epochs']} epochs, " if "epochs" in record.config else ""
     degree = f"{statistics.get('mean_degree', 0):.1f} on average, {statistics.get('max_degree', 0):,.0f} at most"
     return [
@@ -43,7 +45,7 @@ def what_was_run(record: RunRecord) -> list[tuple[str, str]]:
         ("Features", f"{facts.get('num_features', 0):,}"),
         ("Method", f"{cls.title} ({cls.reference})"),
         ("Learned from", "labels of training nodes" if cls.supervised else "no labels"),
-        ("Embedding", f"{record.columns} columns"),
+        ("Embedding", f"{record.columns:,} columns{blocks}"),
         ("Training", f"{epochs}{record.seconds:.1f} s, seed {record.seed}"),
     ]
 
@@ -81,10 +83,15 @@ def column_table(record: RunRecord) -> dict[str, Any] | None:
     }
 
 
+def ranks_of(subject: Subject) -> list[float]:
+    """Return the effective rank of the views, epoch by epoch."""
+    return [line["effective_rank"] for line in subject.history if line.get("effective_rank") is not None]
+
+
 def remarks(subject: Subject) -> list[str]:
     """Return what else is worth knowing without labels."""
     found = []
-    ranks = [line["effective_rank"] for line in subject.history if line.get("effective_rank") is not None]
+    ranks = ranks_of(subject)
     if len(ranks) > 1:
         way = "rose" if ranks[-1] > ranks[0] else "fell"
         found.append(f"While training, the effective rank of the views {way} from {ranks[0]:.1f} to {ranks[-1]:.1f}.")
@@ -93,17 +100,33 @@ def remarks(subject: Subject) -> list[str]:
     return found
 
 
-def verdict(figures: Mapping[str, float], columns: int, supervised: bool = False) -> Verdict:
-    """Return whether the geometry of an embedding looks sound; no labels play a part."""
+def verdict(
+    figures: Mapping[str, float], columns: int, supervised: bool = False, learned: float | None = None
+) -> Verdict:
+    """Return whether the geometry of an embedding looks sound; no labels play a part.
+
+    Parameters
+    ----------
+    figures
+        Of `ssge.evaluation.geometry`.
+    columns
+        Of the embedding.
+    supervised
+        Class scores fill as many directions as there are classes, which is no fault.
+    learned
+        Effective rank at the end of the training: other blocks of columns may hide that what was learned has collapsed.
+    """
     rank, dead = figures["effective_rank"], int(figures["collapsed_columns"])
     used = f"It uses about {rank:.1f} of {columns} directions (effective rank)."
     reasons = [used]
     if dead:
         reasons.append(f"{dead} of {columns} columns are constant and tell nothing.")
+    if learned is not None and learned < 2 <= rank and not supervised:
+        reasons.append(f"What was learned has an effective rank of {learned:.1f}: only the features tell nodes apart.")
+        return Verdict("bad", "What was learned has collapsed", reasons)
     if rank < 2 and columns > 2 and not supervised:
         return Verdict("bad", "The embedding has collapsed", [*reasons, "Nearly all nodes differ along one line only."])
-    few = rank < max(min(4, columns / 2), 0.02 * columns)  # 5 to 30 % of 512 columns are usual
-    if (few or dead) and not supervised:
+    if (rank < min(4, columns / 2) or dead) and not supervised:
         reasons.append("A narrower last layer or a larger weight of uniformity would use the columns better.")
         return Verdict("doubtful", "The embedding uses few of its columns", reasons)
     return Verdict("good", "No sign of collapse", reasons)
