@@ -13,8 +13,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import psutil
+
+from ssge.records import commit
 
 if TYPE_CHECKING:
     from pages import Record
@@ -100,7 +102,8 @@ def measured(*words: str | Path, history: Path | None = None) -> dict[str, Any]:
 
 def measure(size: Size, folder: Path) -> dict[str, Any]:
     """Take a block model of some size through all commands."""
-    write_tables(folder, size.nodes, size.features)
+    # In a process of its own, because the peak of a command begins at that of the process that starts it.
+    subprocess.run([sys.executable, __file__, "--tables", str(folder), str(size.nodes), str(size.features)], check=True)
     tables = {name: (folder / name).stat().st_size for name in ("edges.csv", "nodes.csv")}
     graph, run = folder / "graph", folder / "run"
     limit = ("--memory", size.memory, "--quiet")
@@ -127,6 +130,19 @@ def measure_arxiv(folder: Path) -> dict[str, Any]:
 
     Features are noise, 128 as in the original; the widths are the paper's, 512-512.
     """
+    subprocess.run([sys.executable, __file__, "--tables", str(folder), "arxiv", "128"], check=True)
+    graph = folder / "graph"
+    manifest = json.loads((graph / "graph.json").read_text())
+    how = ("--epochs", "1", "--widths", "512", "512", "--blocks", "learned", "--threads", "1", "--quiet")
+    whole = measured("fit", graph, "--out", folder / "whole", *how)
+    limit = int(whole["peak_mb"] / 4)
+    streamed = measured("fit", graph, "--out", folder / "run", "--memory", f"{limit}MB", *how)
+    sizes = {"nodes": manifest["nodes"], "edges": manifest["edges"], "limit_mb": limit}
+    return sizes | {"whole": whole, "streamed": streamed}
+
+
+def write_arxiv(folder: Path, features: int) -> None:
+    """Write the edges of ogbn-arxiv with noise as features as a graph folder."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -137,13 +153,8 @@ def measure_arxiv(folder: Path) -> dict[str, Any]:
     content = pa.CompressedInputStream(pa.OSFile(str(source)), "gzip")
     ends = csv.read_csv(content, csv.ReadOptions(column_names=["source", "target"]))
     edges = np.stack([ends["source"].to_numpy(), ends["target"].to_numpy()])
-    features = np.random.default_rng(0).standard_normal((edges.max() + 1, 128), dtype=np.float32)
-    graph = write_graph(Graph.of(edges=edges, features=features), folder / "graph")
-    how = ("--epochs", "1", "--widths", "512", "512", "--threads", "1", "--quiet")
-    whole = measured("fit", graph.path, "--out", folder / "whole", *how)
-    limit = int(whole["peak_mb"] / 4)
-    streamed = measured("fit", graph.path, "--out", folder / "run", "--memory", f"{limit}MB", *how)
-    return {"nodes": graph.num_nodes, "edges": graph.num_edges, "limit_mb": limit, "whole": whole, "streamed": streamed}
+    noise = np.random.default_rng(0).standard_normal((edges.max() + 1, features), dtype=np.float32)
+    write_graph(Graph.of(edges=edges, features=noise), folder / "graph")
 
 
 def costs(folder: Path, nodes: int = 1_000_000, width: int = 128) -> dict[str, float]:
@@ -240,38 +251,42 @@ def main() -> None:
     parser.add_argument("--arxiv", action="store_true", help="the edges of ogbn-arxiv too, from SSGE_DATA")
     parser.add_argument("--out", type=Path, help="write the record to this file and no page")
     parser.add_argument("--folder", type=Path, help="where to work, on a disk with 20 GB of room")
+    parser.add_argument("--tables", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    import torch
-
-    from pages import RESULTS, Record, write
-    from ssge.records import commit
-
-    torch.set_num_threads(1)
-    place = options.out or RESULTS / "scale.json"
-    old = Record.model_validate_json(place.read_text()).figures if place.exists() and options.only else {"sizes": []}
-    lines = {line["nodes"]: line for line in old["sizes"]}
+    if options.tables:
+        folder, nodes, features = options.tables
+        if nodes == "arxiv":
+            write_arxiv(Path(folder), int(features))
+        else:
+            write_tables(Path(folder), int(nodes), int(features))
+        return
+    place = options.out or Path(__file__).resolve().parent.parent / "results" / "scale.json"
+    figures: dict[str, Any] = {"sizes": [], "arxiv": None, "costs": None}
+    if place.exists() and options.only is not None:
+        figures |= json.loads(place.read_text())["figures"]
+    lines = {line["nodes"]: line for line in figures["sizes"]}
     for size in SIZES:
-        if options.only is not None and size.nodes not in options.only:
-            continue
-        folder = Path(tempfile.mkdtemp(dir=options.folder))
-        try:
-            lines[size.nodes] = measure(size, folder) | {"commit": commit()}
-        finally:
-            shutil.rmtree(folder)
-        print(json.dumps(lines[size.nodes]), flush=True)
-    parts = old.get("costs")
-    if parts is None or options.only is None:
-        with tempfile.TemporaryDirectory(dir=options.folder) as name:
-            parts = costs(Path(name))
-        print(json.dumps(parts))
-    arxiv = old.get("arxiv")
+        if options.only is None or size.nodes in options.only:
+            with tempfile.TemporaryDirectory(dir=options.folder) as name:
+                lines[size.nodes] = measure(size, Path(name)) | {"commit": commit()}
+            print(json.dumps(lines[size.nodes]), flush=True)
     if options.arxiv:
         with tempfile.TemporaryDirectory(dir=options.folder) as name:
-            arxiv = measure_arxiv(Path(name)) | {"commit": commit()}
-        print(json.dumps(arxiv), flush=True)
+            figures["arxiv"] = measure_arxiv(Path(name)) | {"commit": commit()}
+        print(json.dumps(figures["arxiv"]), flush=True)
+    # Only now, because the peak of a command begins at that of this process.
+    import torch
+
+    from pages import write
+
+    torch.set_num_threads(1)
+    if figures["costs"] is None:
+        with tempfile.TemporaryDirectory(dir=options.folder) as name:
+            figures["costs"] = costs(Path(name))
+        print(json.dumps(figures["costs"]))
     each = {nodes: line["epoch_cpu_seconds"] / nodes for nodes, line in lines.items()}
     linear = each[10**6] / each[10**5] if {10**5, 10**6} <= each.keys() else None
-    write("scale", {"sizes": list(lines.values()), "linear": linear, "costs": parts, "arxiv": arxiv}, out=options.out)
+    write("scale", figures | {"sizes": [lines[n] for n in sorted(lines)], "linear": linear}, out=options.out)
 
 
 if __name__ == "__main__":

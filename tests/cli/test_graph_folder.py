@@ -29,7 +29,7 @@ def test_from_tables_to_neighbors(tables: Path, capsys: pytest.CaptureFixture[st
     edges, nodes, graph = tables / "edges.csv", tables / "nodes.csv", tables / "graph"
     assert code_of("convert", edges, "--nodes", nodes, "--out", graph, "--json", "--quiet") == 0
     assert json.loads(capsys.readouterr().out)["nodes"] == 120
-    how = ("--epochs", "4", "--widths", "6", "6", "--quiet", "--out")
+    how = ("--epochs", "4", "--widths", "6", "6", "--blocks", "learned", "--quiet", "--out")
     assert code_of("fit", edges, "--nodes", nodes, *how, tables / "direct") == 0
     assert code_of("fit", graph, *how, tables / "loaded") == 0
     assert code_of("fit", graph, "--memory", "8GB", *how, tables / "streamed") == 0

@@ -91,7 +91,7 @@ NPZ: dict[str, tuple[Content, str | int]] = {
     "format of noise": (npz(**CSR | {"format": np.array(b"\xff\xfe")}), "matrix"),
     "no data": (npz(**{key: value for key, value in CSR.items() if key != "data"}), "the array data is missing"),
     "pickled data": (npz(**CSR | {"data": np.array([Bomb()] * 6, object)}), "data"),
-    "something else": (npz(a=np.eye(3)), "must hold the arrays"),
+    "something else": (npz(a=np.eye(3)), "must hold a scipy matrix"),
     "nothing": (npz(), r"must hold|damaged|empty"),
     "attributes of 10^9": (npz(**BENCH, attr_data=np.ones(1), attr_indices=np.array([0]), attr_indptr=np.array([0, 1, 1, 1, 1, 1, 1]), attr_shape=np.array([6, 10**9])), "declares features 6 x 1,000,000,000"),
     "declares 2^50": (member(header((1 << 50,)) + b"12345678"), "declares .* bytes but does not hold as many"),
@@ -101,7 +101,7 @@ NPZ: dict[str, tuple[Content, str | int]] = {
     "header is code": (member(b"\x93NUMPY\x01\x00" + struct.pack("<H", 30) + b"__import__('os').getcwd()     "), "damaged"),
     "header deeply nested": (member(b"\x93NUMPY\x02\x00" + struct.pack("<I", 60_000) + b"(" * 60_000), "damaged"),
     "a member of noise": (member(random.Random(0).randbytes(500), how=zipfile.ZIP_STORED), "damaged"),
-    "a member upwards": (member(header((1,)) + bytes(8), "../../up.npy"), "must hold the arrays"),
+    "a member upwards": (member(header((1,)) + bytes(8), "../../up.npy"), "must hold a scipy matrix"),
     "encrypted": (lambda path: (member(header((1,)) + bytes(8))(path), path.write_bytes(path.read_bytes().replace(b"PK\x03\x04\x14\x00\x00", b"PK\x03\x04\x14\x00\x01").replace(b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01"))), "damaged"),
 }  # fmt: skip
 

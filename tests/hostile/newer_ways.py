@@ -126,7 +126,7 @@ def cases(graph: dict[str, bytes], embedding: bytes) -> Iterator[Case]:
         (("report", "nowhere", "--out", "r.html"), "No such"),
         (("plot", "e.parquet", "losses", "--out", "p.png"), "losses|run"),
         (("plot", "e.parquet", "spectrum", "--out", "p.txt"), "txt|png"),
-        (("links", "e.parquet", "karate", "-k", "0"), "k must be"),
+        (("links", "e.parquet", "karate"), "must have 100 undirected edges or more"),
         (("links", "e.parquet", "karate", "--share", "2"), "share"),
         (("links", "e.parquet", "nowhere.csv"), "No such file"),
         (("links", "e.parquet", "karate", "--of", "nope"), "Unknown node"),

@@ -221,7 +221,7 @@ def test_npz(tmp_path: Path) -> None:
     for cut in (len(whole) - 1, len(whole) // 2):
         path.write_bytes(whole[:cut])
         refused(r"a.npz is damaged or no npz", path)
-    refused(r"must hold the arrays edges, .*a scipy matrix", npz(path, a=np.eye(2)))
+    refused(r"must hold a scipy matrix", npz(path, a=np.eye(2)))
     good = {"data": np.ones(1), "indptr": np.array([0, 1, 1]), "indices": np.array([1]), "shape": np.array([2, 2])}
     refused(r"the arrays ... are no matrix", npz(path, **good | {"indices": np.array([7])}))
     refused(r"square", npz(path, **good | {"shape": np.array([2, 3])}))

@@ -140,9 +140,10 @@ def fit(
     check_settings(name, settings)
     options = read_options(graph, reading, before, schema)
     options = _with_label(options, before.reading.get("label")) if before else suited_to(name, graph, options)
+    chosen = _for_streaming(name, given(settings)) if memory else given(settings)
     data = open_streamed(graph, memory, out, options, schema) if memory else open_graph(graph, options, schema)
     planned = plan(
-        data.info, name, recipe=recipe, config_file=config_file, settings=given(settings), start=start, seed=seed,
+        data.info, name, recipe=recipe, config_file=config_file, settings=chosen, start=start, seed=seed,
         device=device, precision=precision,
     )  # fmt: skip
     with nullcontext() if memory else kept_memory():
@@ -220,9 +221,15 @@ def estimate(
     name = choose_method(method, load_recipe(recipe) if recipe else None)
     check_settings(name, settings)
     options = suited_to(name, graph, reading.given())
+    chosen = _for_streaming(name, given(settings)) if memory else given(settings)
     data = open_streamed(graph, memory, Path(), options) if memory else open_graph(graph, options)
     planned = plan(
-        data.info, name, recipe=recipe, config_file=config_file, settings=given(settings), precision=precision
+        data.info,
+        name,
+        recipe=recipe,
+        config_file=config_file,
+        settings=chosen,
+        precision=precision,
     )
     epochs = planned.config.epochs
     if not isinstance(data, Graph):
@@ -233,6 +240,16 @@ def estimate(
             found = estimated(data, planned)
         facts, words = found._asdict(), describe(found, epochs)
     print(jsonlib.dumps({**facts, "epochs": epochs, "memory_available": available_memory()}) if json else words)
+
+
+def _for_streaming(method: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings for a streamed training: what is learned alone, since other blocks are weighed in memory."""
+    from ssge.methods import METHODS
+
+    if "blocks" not in METHODS[method].Config.model_fields or "blocks" in settings:
+        return settings
+    log.info("Streamed: the embedding is what is learned, without blocks of features beside it.")
+    return settings | {"blocks": ("learned",)}
 
 
 def check_settings(method: str, settings: Any) -> None:

@@ -46,6 +46,9 @@ _ENTRY = 64
 """Bytes per edge while it is sorted."""
 
 
+_STREAMED = ("number", "boolean", "category", "vector")
+
+
 class _TextIdsError(Exception):
     """An id that is no integer, in tables without types."""
 
@@ -79,8 +82,13 @@ def convert(edges: Path, out: Path, options: ReadOptions, force: bool = False, m
         return write_graph(read_graph(edges, **given), out, force)
     options = options if options.limit else replace(options, limit=_ANY)
     with graph_folder(out, force) as folder:
+        conversion = _Conversion(edges, options, folder, memory, text=False)
+        if kind := next((raw.kind for raw in conversion.head.raws if raw.kind not in _STREAMED), None):
+            raise InputError(
+                f"{options.nodes}: a column is a {kind}, which is not streamed; leave it out with ignore=[...]."
+            )
         try:
-            _Conversion(edges, options, folder, memory, text=False).run()
+            conversion.run()
         except _TextIdsError:
             log.info("Ids are text: DuckDB matches them.")
             _Conversion(edges, options, folder, memory, text=True).run()
@@ -91,9 +99,11 @@ def _unstreamed(edges: Path, options: ReadOptions) -> str:
     """Say why a graph cannot be streamed; nothing if it can."""
     if options.nodes is None:
         return "there is no node table"
-    kind = kind_of(edges)
-    if kind not in ("text", "parquet", "folder") or (kind == "folder" and any(edges.rglob("edge.csv.gz"))):
-        return "it is no table of edges"
+    kinds = [kind_of(Path(table)) if Path(table).exists() else "query" for table in (edges, options.nodes)]
+    if any(kind not in ("text", "parquet", "folder") for kind in kinds) or any(edges.glob("**/edge.csv.gz")):
+        return "it is no table of edges with one of nodes"
+    if options.bag or options.text:
+        return "bags and texts are counted over all nodes"
     if options.edge_columns:
         return "edge columns are aggregated"
     if options.features not in (None, ["table"], ("table",)):

@@ -170,7 +170,10 @@ def _smaller(config: Any) -> str:
 
 def _streamed(graph: Graph, plan: Plan, free: int) -> str:
     """Name the commands that stream a graph from disk, for a method that can."""
-    if not hasattr(plan.config, "batch_nodes") or not can_stream(plan.build(graph)):
+    if not hasattr(plan.config, "batch_nodes"):
+        return ""
+    learned = {"blocks": ("learned",)} if hasattr(plan.config, "blocks") else {}
+    if not can_stream(replace(plan, config=plan.config.model_copy(update=learned), start=None).build(graph)):
         return ""
     memory = streaming_memory(free)
     return f", or stream it from disk: ssge convert ... --out graph, then ssge fit graph --memory {memory}"

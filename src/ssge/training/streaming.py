@@ -28,16 +28,20 @@ def is_streamed(prepared: object) -> bool:
 
 
 def can_stream(method: Method) -> bool:
-    """Return whether a method can be streamed: losses of moments, and an encoder of rows and products with A alone."""
-    return method.of_moments and isinstance(method.encoder, GCN) and not len(method.encoder.norms)
+    """Return whether a method can be streamed: losses of moments, and an encoder of rows and products with A alone.
+
+    The blocks that stand beside what was learned are weighed on all nodes at once.
+    """
+    plain = isinstance(method.encoder, GCN) and not len(method.encoder.norms)
+    return method.of_moments and plain and getattr(method, "blocks", None) is None
 
 
 def streamed_view(method: Method, graph: StoredGraph) -> View:
     """Return the clean view of a graph on disk."""
     if not can_stream(method):
         raise InputError(
-            f"{method.title} with these settings cannot be streamed: streaming takes ssge (objective gaussian) and "
-            "cca_ssg with a gcn encoder; leave memory out to train in memory."
+            f"{method.title} with these settings cannot be streamed: streaming takes ssge (objective gaussian, "
+            "blocks learned) and cca_ssg with a gcn encoder; leave memory out to train in memory."
         )
     if getattr(method.config, "batch_nodes", None) is not None:
         raise InputError("memory streams all nodes in every step; batch_nodes trains in memory: give one of them.")
