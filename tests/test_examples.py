@@ -89,7 +89,7 @@ def test_airports_as_the_page_says(tmp_path: Path, printed: Printed) -> None:
 
     card = (tmp_path / "airports" / "run" / "README.md").read_text()
     rank = float(re.search(r"\| effective rank \| ([\d.]+) \|", card).group(1))  # type: ignore[union-attr]
-    default, chosen = (int(re.search(rf"fills about (\d+) {what}", page).group(1)) for what in ("directions", "of 78"))  # type: ignore[union-attr]
+    default, chosen = (int(re.search(rf"fills about (\d+) {what}", page).group(1)) for what in ("directions", "of 32"))  # type: ignore[union-attr]
     assert abs(rank - chosen) < 3
     airports = next(Path(word) for word in out.split() if word.endswith("/airports.csv"))
     columns = ["Latitude", "Longitude", "Altitude", "Type"]

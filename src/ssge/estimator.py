@@ -32,6 +32,9 @@ from ssge.uses import Uses, frame
 
 log = logging.getLogger(__name__)
 
+LARGEST = 1e150
+"""Squares of larger numbers leave the range of float64."""
+
 
 class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Any method of the package as an estimator.
@@ -456,6 +459,9 @@ class SSGE(GraphEmbedder):
 def _nearest(X: Any, n_neighbors: int) -> Any:
     from sklearn.neighbors import kneighbors_graph
 
+    largest = max(abs(X.max()), abs(X.min()))
+    if largest > LARGEST:
+        raise InputError(f"X must hold numbers up to {LARGEST:g}, whose distances are finite; received {largest:.3g}.")
     n = X.shape[0]
     neighbors = min(n_neighbors, n - 1)
     log.info("No adjacency given: the graph of %d nearest neighbors is used.", neighbors)

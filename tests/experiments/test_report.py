@@ -129,11 +129,10 @@ def test_the_verdict_needs_no_labels() -> None:
     rng = np.random.default_rng(0)
     sound = rng.normal(size=(500, 16))
     line = rng.normal(size=(500, 1)) @ rng.normal(size=(1, 16)) + 1e-3 * sound
-    few = rng.normal(size=(500, 2)) @ rng.normal(size=(2, 64)) + 1e-2 * rng.normal(size=(500, 64))
     assert verdict(geometry(sound), 16).level == "good"
-    assert verdict(geometry(line), 16).title == "The embedding has collapsed"
-    assert verdict(geometry(sound), 16, learned=1.2).title == "What was learned has collapsed"
-    assert verdict(geometry(few), 64).level == "doubtful"
+    assert verdict(geometry(line), 16)[:2] == ("bad", "Collapsed")
+    strangers = verdict(geometry(sound) | {"held_out_edges": 0.5}, 16)
+    assert strangers.level == "doubtful" and strangers.reasons[0].startswith("Nodes that an edge joins")
     assert "1 of 17 columns are constant" in " ".join(verdict(geometry(np.c_[sound, np.ones(500)]), 17).reasons)
 
 

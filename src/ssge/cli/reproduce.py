@@ -1,9 +1,9 @@
 """The command that reproduces the paper."""
 
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from ssge.cli.options import JUDGE, Switch, be_quiet, examples, use_threads
 
@@ -11,6 +11,9 @@ What: TypeAlias = Literal[
     "classification", "clustering", "efficiency", "ablation", "covariance", "uniformity", "lambda", "dimension",
     "augmentation", "all",
 ]  # fmt: skip
+
+
+SEVERAL = Parameter(consume_multiple=True, negative_iterable="")
 
 
 def register(app: App) -> None:
@@ -30,8 +33,8 @@ def reproduce(
     what: What,
     /,
     *,
-    datasets: list[str] | None = None,
-    methods: list[str] | None = None,
+    datasets: Annotated[list[str] | None, SEVERAL] = None,
+    methods: Annotated[list[str] | None, SEVERAL] = None,
     seeds: int | None = None,
     fast: Switch = False,
     minutes: float | None = None,

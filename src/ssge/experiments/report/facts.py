@@ -9,6 +9,7 @@ from ssge.errors import cut, printable
 from ssge.experiments.subject import Subject
 from ssge.methods import METHODS
 from ssge.records import RunRecord
+from ssge.runs.verdict import verdict as sentences
 from ssge.schema import HEADINGS as COLUMN_HEADINGS
 
 _MOST_FEATURES = 60
@@ -83,15 +84,10 @@ def column_table(record: RunRecord) -> dict[str, Any] | None:
     }
 
 
-def ranks_of(subject: Subject) -> list[float]:
-    """Return the effective rank of the views, epoch by epoch."""
-    return [line["effective_rank"] for line in subject.history if line.get("effective_rank") is not None]
-
-
 def remarks(subject: Subject) -> list[str]:
     """Return what else is worth knowing without labels."""
     found = []
-    ranks = ranks_of(subject)
+    ranks = [line["effective_rank"] for line in subject.history if line.get("effective_rank") is not None]
     if len(ranks) > 1:
         way = "rose" if ranks[-1] > ranks[0] else "fell"
         found.append(f"While training, the effective rank of the views {way} from {ranks[0]:.1f} to {ranks[-1]:.1f}.")
@@ -100,38 +96,18 @@ def remarks(subject: Subject) -> list[str]:
     return found
 
 
-def verdict(
-    figures: Mapping[str, float], columns: int, supervised: bool = False, learned: float | None = None
-) -> Verdict:
-    """Return whether the geometry of an embedding looks sound; no labels play a part.
-
-    Parameters
-    ----------
-    figures
-        Of `ssge.evaluation.geometry`.
-    columns
-        Of the embedding.
-    supervised
-        Class scores fill as many directions as there are classes, which is no fault.
-    learned
-        Effective rank at the end of the training: other blocks of columns may hide that what was learned has collapsed.
-    """
-    rank, dead = figures["effective_rank"], int(figures["collapsed_columns"])
-    used = f"It uses about {rank:.1f} of {columns} directions (effective rank)."
-    reasons = [used]
-    if dead:
-        reasons.append(f"{dead} of {columns} columns are constant and tell nothing.")
-    if learned is not None and learned < 2 <= rank and not supervised:
-        reasons.append(f"What was learned has an effective rank of {learned:.1f}: only the features tell nodes apart.")
-        return Verdict("bad", "What was learned has collapsed", reasons)
-    if rank < 2 and columns > 2 and not supervised:
-        return Verdict("bad", "The embedding has collapsed", [*reasons, "Nearly all nodes differ along one line only."])
-    if (rank < min(4, columns / 2) or dead) and not supervised:
-        reasons.append("A narrower last layer or a larger weight of uniformity would use the columns better.")
-        return Verdict("doubtful", "The embedding uses few of its columns", reasons)
-    return Verdict("good", "No sign of collapse", reasons)
+def verdict(figures: Mapping[str, float], columns: int, supervised: bool = False) -> Verdict:
+    """Return what the label-free figures of an embedding mean, as `ssge.runs.verdict.verdict` says it."""
+    used = f"The embedding uses about {figures['effective_rank']:.1f} of {columns:,} directions (effective rank)."
+    dead = int(figures["collapsed_columns"])
+    reasons = [used, *([f"{dead} of {columns:,} columns are constant and tell nothing."] if dead else [])]
+    if supervised:
+        return Verdict("good", "Class scores of a supervised method", reasons)
+    head, _, rest = sentences(figures).partition(": ")
+    return Verdict(_LEVELS.get(head, "doubtful"), head, [rest[0].upper() + rest[1:], *reasons])
 
 
+_LEVELS = {"Good": "good", "Collapsed": "bad"}
 _MEANINGS = {
     "effective_rank": ("Effective rank", "directions in use; 1 is a collapse, the number of columns is the most"),
     "wasserstein": ("Distance to a Gaussian", "0: columns are uncorrelated; larger: they repeat each other"),
@@ -139,6 +115,14 @@ _MEANINGS = {
     "mean_norm": ("Mean length of a vector", "of the rows as they are in the file"),
     "mean_deviation": ("Mean deviation of a column", "standard deviation over the nodes"),
     "deviation_spread": ("Spread of the deviations", "0: all columns vary alike"),
+    "held_out_edges": (
+        "Held-out edges, AUC",
+        "how often the ends of an unseen edge are more alike than two others; 0.5: by chance",
+    ),
+    "alignment_features": ("Alignment of the features", "what they say about features that were held out"),
+    "alignment_hops": ("Alignment of propagated features", "the same for their mean over hops"),
+    "alignment_learned": ("Alignment of the encoder", "the same for what was learned"),
+    "alignment_untrained": ("Alignment before training", "the same for the encoder as it began"),
     "collapsed_columns": ("Constant columns", "columns that have one value for all nodes"),
 }
 

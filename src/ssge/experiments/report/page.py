@@ -61,7 +61,7 @@ def write_report(
         "run": facts.what_was_run(record) if record else [],
         "details": facts.details(record) if record else [],
         "columns": facts.column_table(record) if record else None,
-        "verdict": facts.verdict(figures, vectors.shape[1], supervised, next(iter(facts.ranks_of(subject)[-1:]), None)),
+        "verdict": facts.verdict(figures, vectors.shape[1], supervised),
         "remarks": facts.remarks(subject),
         "diagnostics": facts.diagnostics(figures),
         "losses": charts.loss_charts(subject.history),
