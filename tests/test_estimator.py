@@ -193,7 +193,7 @@ def test_save_and_load(blocks: Graph, tmp_path: Path, precision: Any) -> None:
     np.testing.assert_array_equal(found.transform(blocks), model.transform(blocks))
     assert found.history_ == model.history_ and found.n_features_in_ == 6
     assert found.feature_names_in_.tolist() == list("abcdef")
-    resolved = {**model._run.record.config, "widths": (8, 4)}
+    resolved = {**model._run.record.config, "widths": (8, 4), "blocks": ("learned",)}
     assert {name: found.get_params()[name] for name in resolved} == resolved
     assert found.get_feature_names_out().tolist() == ["e000", "e001", "e002", "e003"]
     np.testing.assert_array_equal(clone(found).fit_transform(frame, adjacency=matrix(blocks)), model.embedding_)
@@ -341,7 +341,7 @@ def test_a_warm_start_keeps_the_widths_that_followed_the_first_graph() -> None:
     config = model._run.method.config
     again = model.fit(grown)._run.method.config
     assert (again.widths, again.uniformity_weight) == (config.widths, config.uniformity_weight)
-    assert model.embedding_.shape == (400, config.widths[-1])
+    assert model.embedding_.shape == (400, 2 * 40 + config.widths[-1])  # features and hops beside what is learned
 
 
 def read(n: int, plans: str, **options: Any) -> Graph:

@@ -18,8 +18,11 @@ LEARNED: tuple[Block, ...] = ("learned",)
 """What an encoder learned, and nothing beside it."""
 Encode: TypeAlias = Callable[[View], Tensor]
 
-GAMMA = 6.0
+GAMMA = 5.0
 """How much more a block weighs that is better aligned."""
+FLATTERED = 1.2
+"""What the alignment of features is divided by: both halves are of one node, and share what is its alone, such as the
+length or the style of its text, beside what it has in common with others."""
 
 
 class Blocks(nn.Module):
@@ -32,11 +35,12 @@ class Blocks(nn.Module):
     Weights and scalings come from the graph without labels. With :math:`\rho_b` the alignment of block b with features
     that it was not made of (`ssge.ops.held_out`),
 
-    .. math:: w_b = \min\left(1, \frac{\rho_b}{\max(\rho_X, \rho_S)}\right)^\gamma, \qquad \gamma = 6,
+    .. math:: w_b = \min\left(1, \frac{\rho_b}{\max(\rho_X, \rho_S)}\right)^\gamma, \qquad \gamma = 5,
 
     so that nothing learned takes weight from what needs no training, and each f is the one that is better aligned. An
     encoder that has washed out the features of nodes among strangers counts little, and so does X where it is noise
-    that hops average out; rows keep their lengths where these carry something, such as the degree.
+    that hops average out; rows keep their lengths where these carry something, such as the degree. Before it is
+    compared, :math:`\rho_X` is divided by 1.2 (`FLATTERED`).
     """
 
     scales: Tensor
@@ -67,6 +71,7 @@ class Blocks(nn.Module):
         self.unit.copy_(torch.tensor([unit >= plain for plain, unit in found]))
         best = torch.tensor([max(pair) for pair in found], dtype=torch.float64)
         self.alignments.copy_(best)
+        best = best / torch.tensor([FLATTERED if name == "features" else 1.0 for name in self.names])
         free = max((rho for name, rho in zip(self.names, best, strict=True) if name != "learned"), default=best.max())
         weights = (best / free).clamp_max(1) ** GAMMA if free > 0 else torch.ones_like(best)
         blocks = self._blocks(view, encode(view))
