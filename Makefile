@@ -49,8 +49,8 @@ results: $(VENV)/.ready ## Run the recipes of SSGE whose records are missing or 
 baselines: $(VENV)/.ready ## Run the recipes of all methods whose records are missing or stale: docs/baselines.md
 	$(BIN)/python benchmarks/recipes.py
 
-defaults: $(VENV)/.ready ## Settings without a recipe: docs/defaults.md
-	$(BIN)/python benchmarks/defaults.py
+quality: $(VENV)/.ready ## The default beside training-free methods: docs/quality.md; hours
+	$(BIN)/python benchmarks/quality.py
 
 clusters: $(VENV)/.ready ## Settings, the released bias and clusters: docs/clustering.md
 	$(BIN)/python benchmarks/bias.py

@@ -32,6 +32,9 @@ from ssge.uses import Uses, frame
 
 log = logging.getLogger(__name__)
 
+LARGEST = 1e150
+"""Squares of larger numbers leave the range of float64."""
+
 
 class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Any method of the package as an estimator.
@@ -334,7 +337,8 @@ class SSGE(GraphEmbedder):
     Parameters
     ----------
     widths
-        Width of each layer, the embedding last.
+        Width of each layer, the embedding last. Where it is given, the embedding has that width: blocks are ``learned``
+        alone unless they are given too.
     epochs
         Passes over the graph; trained to convergence the objective gives worse embeddings.
     uniformity_weight
@@ -345,6 +349,8 @@ class SSGE(GraphEmbedder):
         ``gcn``, or ``mlp`` for features alone with batch normalization.
     lr, weight_decay
         Of Adam.
+    blocks, hops, columns
+        What stands beside the learned columns: see `ssge.nn.blocks.Blocks`.
     batch_nodes
         Nodes per training step, several times the embedding width. Bounds the memory on a large graph.
     fanouts
@@ -387,6 +393,9 @@ class SSGE(GraphEmbedder):
         fanouts: Sequence[int] | None = None,
         alignment_weight: float | None = None,
         activation: Literal["elu", "relu", "none"] | None = None,
+        blocks: Sequence[Literal["features", "hops", "learned"]] | None = None,
+        hops: int | None = None,
+        columns: int | None = None,
         output_bias: bool | None = None,
         offset: float | None = None,
         normalization: Literal["out-in", "in"] | None = None,
@@ -416,6 +425,9 @@ class SSGE(GraphEmbedder):
         self.fanouts = fanouts
         self.alignment_weight = alignment_weight
         self.activation = activation
+        self.blocks = blocks
+        self.hops = hops
+        self.columns = columns
         self.output_bias = output_bias
         self.offset = offset
         self.normalization = normalization
@@ -447,6 +459,9 @@ class SSGE(GraphEmbedder):
 def _nearest(X: Any, n_neighbors: int) -> Any:
     from sklearn.neighbors import kneighbors_graph
 
+    largest = max(abs(X.max()), abs(X.min()))
+    if largest > LARGEST:
+        raise InputError(f"X must hold numbers up to {LARGEST:g}, whose distances are finite; received {largest:.3g}.")
     n = X.shape[0]
     neighbors = min(n_neighbors, n - 1)
     log.info("No adjacency given: the graph of %d nearest neighbors is used.", neighbors)

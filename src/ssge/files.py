@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -52,6 +53,23 @@ def alive(process: int) -> bool:
     except OSError:  # it is somebody else's
         return True
     return True
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Bring a file, or the names in a folder, to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError:  # some file systems have no such thing for folders
+        pass
+    finally:
+        os.close(handle)
 
 
 def _umask() -> int:

@@ -16,7 +16,7 @@ from ssge.ops.collective import own_rows
 from ssge.ops.features import Features
 from ssge.ops.neighbor_sampling import NeighborSampler
 from ssge.ops.random import Key
-from ssge.ops.sharded import ShardedAdjacency
+from ssge.ops.sharded import ShardedAdjacency, ShardedFeatures
 
 
 class View(NamedTuple):
@@ -102,10 +102,8 @@ class View(NamedTuple):
 
         Rows of a representation depend on all nodes, as in the whole view: `ssge.ops.sharded.ShardedAdjacency`.
         """
-        rows = own_rows(self.num_nodes)
-        nodes = torch.arange(rows.start, rows.stop, device=self.features.device)
         adjacency = ShardedAdjacency(self.adjacency.pattern, self.adjacency.normalization, self.adjacency.drops)
-        return View(self.features.select(nodes), adjacency)
+        return View(ShardedFeatures(self.features, own_rows(self.num_nodes)), adjacency)
 
     def at_seeds(self, rows: Tensor) -> Tensor:
         """Return the rows of the seeds, out of one row per node."""

@@ -214,10 +214,14 @@ def test_many_points_are_drawn_by_webgl_and_stay_usable(opened: Open, tmp_path: 
     assert "12,000 of 12,500 nodes, chosen at random" in page.locator("#map > .note").inner_text()
     assert page.evaluate("document.getElementById('plot').data[0].type") == "scattergl"
     assert len(np.unique(pixels(page).reshape(-1, 3), axis=0)) > 20
-    data = data_of(page)
+    data, before = data_of(page), pixels(page)
     page.locator("#find").fill(data["ids"][123])
     page.locator("#find").press("Enter")
     assert page.locator("#node h3").inner_text() == data["ids"][123]
+    x, y = place_of(page, 123)
+    box = page.locator("#plot").bounding_box()
+    around = np.s_[int(y - box["y"]) - 9 : int(y - box["y"]) + 9, int(x - box["x"]) - 9 : int(x - box["x"]) + 9]
+    assert differing(before[around], pixels(page)[around]) > 20  # the ring is above the points
     page.locator("#class-list input").first.uncheck()
     page.wait_for_function("document.getElementById('plot').data[0].x.length < 11000")
     shown.check()

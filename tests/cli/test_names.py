@@ -68,7 +68,7 @@ def test_neighbors_are_named_and_asked_for_by_name(table: Path, ssge: Command) -
 
 def test_a_name_of_several_nodes_lists_them(table: Path, failing: Command) -> None:
     line = failing("neighbors", table / "e.parquet", "Page 1", *flags(table))
-    assert line == "ssge: page_name is 'Page 1' for 2 nodes; ask by id: 101 Page 1 shop, 139 Page 1 shop."
+    assert line == "ssge: page_name is 'Page 1' for 2 nodes; ask by id: 101 shop, 139 shop."
 
 
 def test_clusters_and_outliers_are_named(table: Path, ssge: Command) -> None:

@@ -129,10 +129,10 @@ def test_the_verdict_needs_no_labels() -> None:
     rng = np.random.default_rng(0)
     sound = rng.normal(size=(500, 16))
     line = rng.normal(size=(500, 1)) @ rng.normal(size=(1, 16)) + 1e-3 * sound
-    few = rng.normal(size=(500, 2)) @ rng.normal(size=(2, 64)) + 1e-2 * rng.normal(size=(500, 64))
     assert verdict(geometry(sound), 16).level == "good"
-    assert verdict(geometry(line), 16).title == "The embedding has collapsed"
-    assert verdict(geometry(few), 64).level == "doubtful"
+    assert verdict(geometry(line), 16)[:2] == ("bad", "Collapsed")
+    strangers = verdict(geometry(sound) | {"held_out_edges": 0.5}, 16)
+    assert strangers.level == "doubtful" and strangers.reasons[0].startswith("Nodes that an edge joins")
     assert "1 of 17 columns are constant" in " ".join(verdict(geometry(np.c_[sound, np.ones(500)]), 17).reasons)
 
 
@@ -190,7 +190,7 @@ def test_layouts_by_either_library_keep_groups_together(monkeypatch: pytest.Monk
         near = nearest(placed.points, np.arange(N), 5, "euclidean").position
         assert (group[near] == group[:, None]).mean() > 0.95 and placed.method == "t-SNE" and not placed.scaled
     monkeypatch.setattr(layout, "MOST_WITHOUT", 20)
-    assert lay_out(vectors).method == lay_out(vectors, method="pca").method == "principal component"
+    assert lay_out(vectors).method == lay_out(vectors, method="pca").method == "principal components"
     assert lay_out(vectors, method="tsne").method == "t-SNE"
     with pytest.raises(UnknownNameError, match="Did you mean 'tsne'"):
         lay_out(vectors, method="t-sne")  # type: ignore[arg-type]

@@ -86,6 +86,7 @@ SMALL: dict[str, tuple[str | bytes, str | int | tuple[int, int]]] = {
     "header in capitals": ("SOURCE,TARGET\na,b\nb,c\nc,a\n", (3, 6)),
     "from, to": ("From,To\na,b\nb,c\nc,a\n", (3, 6)),
     # what cannot
+    "one node": ("source,target\na,a\n", "must have at least 2 nodes"),
     "nothing": ("", "is empty"),
     "blank": ("\n\n  \n", "is empty"),
     "only comments": ("# a\n# b\n", "is empty but for comments"),

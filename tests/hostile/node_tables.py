@@ -116,6 +116,7 @@ def cases() -> Iterator[Case]:
 
 LABELS: dict[str, tuple[str | bytes, str | None]] = {
     "plain": ("id,label\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(1, 21)), None),
+    "an id and a no-break space": ("id,label\n" + "".join(f"{i}\u00a0,{'ab'[i % 2]}\n" for i in range(1, 21)), "20 of 20 labeled ids are not in"),
     "codes 0 and 10^9": ("id,label\n" + "".join(f"{i},{(i % 2) * 10**9}\n" for i in range(1, 21)), None),
     "labels of 5,000 digits": ("id,label\n" + "".join(f"{i},{'9' * 5000}{i % 2}\n" for i in range(1, 21)), None),
     "escapes in labels": ("id,label\n" + "".join(f"{i},\x1b[3{i % 2}m\n" for i in range(1, 21)), None),

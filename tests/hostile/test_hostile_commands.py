@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hostile import commands, node_tables, run_folders
+from hostile import commands, newer_ways, node_tables, run_folders
 from hostile.case import Case, judge, run
 
 
@@ -18,11 +18,14 @@ def made() -> tuple[list[Case], int]:
         done = run(("fit", "karate", "--epochs", "2", "--widths", "8", "4", "--out", "run", "--quiet"), folder)
         assert done.code == 0, done.err
         files = {path.name: path.read_bytes() for path in (folder / "run").iterdir()}
+        assert run(("convert", "karate", "--out", "g", "--quiet"), folder).code == 0
+        graph = {path.name: path.read_bytes() for path in (folder / "g").iterdir()}
         found = [
             *run_folders.folder_cases(files, folder),
             *run_folders.embedding_cases(),
             *node_tables.label_cases(files["embedding.parquet"]),
             *commands.cases(),
+            *newer_ways.cases(graph, files["embedding.parquet"]),
         ]
     return found, done.memory
 

@@ -50,3 +50,10 @@ def test_a_plan_takes_them_below_recipe_and_settings() -> None:
     assert followed["uniformity_weight"] == 0.05 and followed["alignment_weight"] == fixed["alignment_weight"]
     assert followed["widths"] == (512,) and followed["epochs"] == 20
     assert followed["blocks"] == fixed["blocks"] == ("learned",)  # the paper's embedding
+    assert found["blocks"] == ("features", "hops", "learned")
+
+
+def test_who_names_the_widths_names_the_columns_of_the_embedding() -> None:
+    assert plan(CORA, settings={"widths": (64, 32)}).config.model_dump()["blocks"] == ("learned",)
+    both = plan(CORA, settings={"widths": (64, 32), "blocks": ("hops", "learned")}).config.model_dump()
+    assert both["blocks"] == ("hops", "learned")

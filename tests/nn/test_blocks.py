@@ -8,6 +8,7 @@ import torch
 
 from graphs import random_graph
 from ssge.datasets import load
+from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.methods.ssge import SSGE
 from ssge.ops.propagation import mean_of_hops
@@ -15,7 +16,7 @@ from ssge.runs.fit import fit
 from ssge.runs.plan import plan
 from ssge.views import View
 
-SMALL = {"widths": (16, 16), "epochs": 5}
+SMALL = {"widths": (16, 16), "epochs": 5, "blocks": ("features", "hops", "learned")}
 
 
 def fitted(graph: Graph, **settings: object) -> tuple[SSGE, np.ndarray]:
@@ -37,7 +38,7 @@ def test_the_blocks_are_features_hops_and_output(sparse: bool) -> None:
         if unit:
             blocks[index] = blocks[index] / blocks[index].norm(dim=1, keepdim=True).clamp_min(1e-30)
     sizes = torch.stack([block.square().sum(1).mean().sqrt() for block in blocks])
-    weights = (method.blocks.alignments / method.blocks.alignments.max()) ** 3
+    weights = (method.blocks.alignments / method.blocks.alignments[:2].max()).clamp_max(1) ** 6
     torch.testing.assert_close(method.blocks.scales * sizes, weights)
     expected = torch.cat([s * b for s, b in zip(method.blocks.scales, blocks, strict=True)], 1)
     np.testing.assert_allclose(found, expected / expected.square().mean().sqrt(), atol=1e-9)
@@ -61,6 +62,12 @@ def test_without_evidence_all_weigh_alike() -> None:
     assert method.blocks is not None and not method.blocks.alignments.any()
     sizes = [np.square(part).sum() for part in np.split(found, [1, 2], axis=1)]
     np.testing.assert_allclose(sizes, sizes[0])
+
+
+@pytest.mark.parametrize("blocks", [("hops",), ("learned", "learned")])
+def test_what_is_learned_is_among_them_once(blocks: tuple[str, ...]) -> None:
+    with pytest.raises(InputError, match="blocks: each block must be named once, and learned must be among them"):
+        plan(random_graph().info, settings={"blocks": blocks})
 
 
 def test_the_paper_s_embedding_has_no_blocks() -> None:

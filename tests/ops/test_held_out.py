@@ -10,7 +10,7 @@ import torch
 from ssge.datasets import load
 from ssge.graph import Graph
 from ssge.ops.features import Features
-from ssge.ops.held_out import alignment, held_out_alignments, unit_rows
+from ssge.ops.held_out import Kernel, held_out_alignments, unit_rows
 from ssge.ops.propagation import mean_of_hops
 from ssge.views import View
 
@@ -51,8 +51,9 @@ def test_alignment_is_that_of_the_kernels_without_their_diagonals() -> None:
     expected = kernels[0] @ kernels[1] / np.linalg.norm(kernels[0]) / np.linalg.norm(kernels[1])
     turned = b @ np.linalg.qr(RNG.normal(size=(4, 4)))[0] * 7 + 5
     for rows in (b, turned):  # blind to rotations, scale and shifts
-        assert alignment(torch.from_numpy(rows), torch.from_numpy(x)) == pytest.approx(expected)
-    assert alignment(torch.from_numpy(b), torch.from_numpy(b)) == pytest.approx(1)
+        assert Kernel(torch.from_numpy(rows)).alignment(Kernel(torch.from_numpy(x))) == pytest.approx(expected)
+    assert Kernel(torch.from_numpy(b)).alignment(Kernel(torch.from_numpy(b))) == pytest.approx(1)
+    assert Kernel(torch.ones(30, 2)).alignment(Kernel(torch.from_numpy(x))) == 0
 
 
 def test_sparse_features_count_as_dense_ones() -> None:

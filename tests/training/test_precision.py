@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from graphs import random_graph
 from ssge.errors import InputError
@@ -72,19 +71,6 @@ def test_every_method_trains_in_bf16_with_weights_and_embedding_in_float32(name:
     assert all(p.dtype == torch.float32 for p in low.method.parameters())
     assert low.embedding.vectors.dtype == np.float32
     assert low.history[0]["total"] == pytest.approx(high.history[0]["total"], rel=0.05, abs=0.05)
-
-
-def test_dense_features_are_converted_once_for_all_views() -> None:
-    method = build("ssge", {"widths": (8, 8), "epochs": 1}, GRAPH.info)
-    method.bf16 = True
-    prepared = method.prepare(GRAPH)
-    copies: list[Tensor] = []
-    for _ in range(2):
-        with method.products():
-            method(prepared, KEY)
-        copies += prepared.features._casts.values()
-    assert copies[0] is copies[1]
-    assert copies[0].dtype == torch.bfloat16
 
 
 def test_auto_is_bf16_where_the_processor_has_it(monkeypatch: pytest.MonkeyPatch) -> None:

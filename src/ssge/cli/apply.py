@@ -76,6 +76,7 @@ def embed(
     out: Path,
     only: Literal["new"] | None = None,
     force: Switch = False,
+    safe_csv: Switch = False,
     device: str = "cpu",
     threads: int | None = None,
     memory: str | None = None,
@@ -101,6 +102,8 @@ def embed(
         or aggregated features of these nodes come from. Nothing else in the tables matters.
     force
         Replace the file if it exists.
+    safe_csv
+        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
     device
         cpu, cuda, cuda:1, ..., or auto.
     threads
@@ -142,7 +145,7 @@ def embed(
         assert memory is not None
         stored = open_streamed(graph, memory, out.absolute().parent, options, schema)
         vectors: Any = streamed_embedding(model, streamed_view(model, stored))
-        write_embedding(out, stored.node_ids, vectors)
+        write_embedding(out, stored.node_ids, vectors, safe_csv)
         _tell_embedding(out, vectors.shape, json)
         return
     data = open_graph(graph, options, schema)
@@ -155,7 +158,7 @@ def embed(
     vectors = model.embed(data, nodes).cpu().numpy()
     check_vectors(vectors)
     found = Embedding(data.node_ids if nodes is None else data.node_ids[nodes], vectors)
-    write_embedding(out, *found)
+    write_embedding(out, *found, safe_csv)
     if not only:
         tell_drift(known, found)
     _tell_embedding(out, vectors.shape, json)
@@ -180,6 +183,7 @@ def neighbors(
     exclude_linked: str | None = None,
     out: Path | None = None,
     force: Switch = False,
+    safe_csv: Switch = False,
     quiet: Switch = False,
     json: Switch = False,
     naming: Annotated[Naming, NAMING] = BY_ID,
@@ -206,6 +210,8 @@ def neighbors(
         Write id, rank, neighbor and cosine or distance to a .csv or .parquet file.
     force
         Replace the file if it exists.
+    safe_csv
+        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
     quiet
         No notes.
     json
@@ -231,7 +237,7 @@ def neighbors(
     linked = None if exclude_linked is None else _linked(exclude_linked, embedding.node_ids)
     found = search(embedding.vectors, rows, k, metric, backend, exclude=linked)
     if out is not None:
-        written = write_results(out, neighbor_columns(names, rows, found, metric))
+        written = write_results(out, neighbor_columns(names, rows, found, metric), safe_csv)
         tell(out, written, json)
         if every:
             if json:
@@ -259,6 +265,7 @@ def cluster(
     seed: int = 0,
     out: Path | None = None,
     force: Switch = False,
+    safe_csv: Switch = False,
     json: Switch = False,
     naming: Annotated[Naming, NAMING] = BY_ID,
 ) -> None:
@@ -276,6 +283,8 @@ def cluster(
         Write id, cluster and distance from its center to a .csv or .parquet file.
     force
         Replace the file if it exists.
+    safe_csv
+        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
     json
         Print as JSON.
     """
@@ -288,7 +297,7 @@ def cluster(
     embedding, names = open_named(run, naming.show, naming.nodes, naming.id)
     found = clusters(embedding.vectors, k, seed)
     if out is not None:
-        tell(out, write_results(out, [cluster_columns(names, found)]), json)
+        tell(out, write_results(out, [cluster_columns(names, found)], safe_csv), json)
     groups = list(enumerate(zip(found.size, found.central, strict=True)))
     if json:
         members = names.of if names.columns else lambda row: names.of(row)["id"]
@@ -311,6 +320,7 @@ def classify(
     allow_leak: Switch = False,
     out: Path | None = None,
     force: Switch = False,
+    safe_csv: Switch = False,
     quiet: Switch = False,
     json: Switch = False,
 ) -> None:
@@ -338,6 +348,8 @@ def classify(
         Write id, predicted and the probability of each class to a .csv or .parquet file.
     force
         Replace the file if it exists.
+    safe_csv
+        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
     quiet
         No notes.
     json
@@ -361,7 +373,7 @@ def classify(
     if out is not None:
         columns = {"id": embedding.node_ids[found.rows], "predicted": found.predicted}
         columns |= {f"p_{name}": found.probability[:, i] for i, name in enumerate(classes)}
-        tell(out, write_results(out, [columns]), json)
+        tell(out, write_results(out, [columns], safe_csv), json)
     counts = {name: int(np.count_nonzero(found.predicted == c)) for name, c in zip(classes, found.classes, strict=True)}
     if json:
         summary = {
@@ -396,6 +408,7 @@ def outliers(
     neighbors: int = 20,
     out: Path | None = None,
     force: Switch = False,
+    safe_csv: Switch = False,
     json: Switch = False,
     naming: Annotated[Naming, NAMING] = BY_ID,
 ) -> None:
@@ -415,6 +428,8 @@ def outliers(
         Write id and score of all nodes, highest first, to a .csv or .parquet file.
     force
         Replace the file if it exists.
+    safe_csv
+        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
     json
         Print as JSON.
     """
@@ -432,7 +447,7 @@ def outliers(
     embedding, names = open_named(run, naming.show, naming.nodes, naming.id)
     scores = outlier_scores(embedding.vectors, neighbors)
     if out is not None:
-        tell(out, write_results(out, [outlier_columns(names, scores)]), json)
+        tell(out, write_results(out, [outlier_columns(names, scores)], safe_csv), json)
     top = np.argsort(-scores, kind="stable")[:k]
     if json:
         print(jsonlib.dumps([names.of(row) | {"score": float(scores[row])} for row in top], indent=2))

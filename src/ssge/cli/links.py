@@ -42,6 +42,7 @@ def links(
     threads: int | None = None,
     out: Path | None = None,
     force: Switch = False,
+    safe_csv: Switch = False,
     quiet: Switch = False,
     json: Switch = False,
     naming: Annotated[Naming, NAMING] = BY_ID,
@@ -73,6 +74,8 @@ def links(
         Write the pairs, their scores and parts to a .csv or .parquet file.
     force
         Replace the file if it exists.
+    safe_csv
+        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
     quiet
         No notes.
     json
@@ -93,7 +96,7 @@ def links(
     links = found.links
     own = {"score": links.score, "odds": links.odds, **links.parts}
     if out is not None:
-        tell(out, write_results(out, [pair_columns(names, links.pairs, own)]), json)
+        tell(out, write_results(out, [pair_columns(names, links.pairs, own)], safe_csv), json)
     if json:
         judged = [score._asdict() for score in found.scores]
         pairs = _pairs(names, links.pairs, own)
@@ -119,6 +122,7 @@ def duplicates(
     least: float = -1.0,
     out: Path | None = None,
     force: Switch = False,
+    safe_csv: Switch = False,
     json: Switch = False,
     naming: Annotated[Naming, NAMING] = BY_ID,
 ) -> None:
@@ -139,6 +143,8 @@ def duplicates(
         Write the pairs to a .csv or .parquet file.
     force
         Replace the file if it exists.
+    safe_csv
+        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
     json
         Print as JSON.
     """
@@ -152,7 +158,7 @@ def duplicates(
     found = find(embedding.vectors, k, least)
     own = {"cosine": found.cosine, "next": found.next}
     if out is not None:
-        tell(out, write_results(out, [pair_columns(names, found.pairs, own)]), json)
+        tell(out, write_results(out, [pair_columns(names, found.pairs, own)], safe_csv), json)
     if json:
         print(jsonlib.dumps(_pairs(names, found.pairs, own), indent=2))
         return

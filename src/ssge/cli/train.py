@@ -125,6 +125,7 @@ def fit(
     from ssge.runs.folder import RunFolder
     from ssge.runs.plan import Start, choose_method, plan
     from ssge.runs.recipes import load_recipe
+    from ssge.runs.verdict import verdict
     from ssge.training.allocator import kept_memory
     from ssge.training.distributed import is_main
 
@@ -160,6 +161,8 @@ def fit(
     n, d = done.embedding.vectors.shape
     final = ", ".join(f"{k} {v:.4g}" for k, v in done.record.final.items() if k not in ("epoch", "seconds"))
     print(f"{n:,} nodes x {d} columns" + (f" in {done.record.seconds:.1f} s ({final})" if final else ""))
+    if done.record.splits is None:
+        print(verdict(done.record.diagnostics))
     print(f"embedding: {RunFolder(out).embedding}")
 
 

@@ -30,7 +30,7 @@ class Layout(NamedTuple):
     @property
     def method(self) -> str:
         """How the places were found, in words."""
-        return self.axes[0].removesuffix(" 1")
+        return self.axes[0].removesuffix(" 1") + "s" * self.scaled
 
 
 def lay_out(vectors: Array, seed: int = 0, method: Method = "auto") -> Layout:

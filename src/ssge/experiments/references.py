@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.graph import Graph
+from ssge.methods import Method
 from ssge.ops.structural import spectral_embedding
 from ssge.runs.plan import Plan, plan
 from ssge.training.precision import Precision
@@ -27,12 +28,11 @@ def raw_features(graph: Graph) -> NDArray[np.floating[Any]]:
 
 
 def training_free(graph: Graph, method: str, **settings: Any) -> NDArray[np.floating[Any]]:
-    """Return the embedding of a training-free method (`ssge.methods`), with all columns of the features."""
+    """Return the raw embedding of a training-free method (`ssge.methods`), by default with all columns of features."""
     settings = {"columns": graph.num_features} | settings
     precision: Precision = "float64" if graph.features.dtype == np.float64 else "float32"
     planned = plan(graph.info, method, settings=settings, precision=precision)
-    embedding: NDArray[np.floating[Any]] = planned.build(graph).embed(graph.without_labels()).numpy()
-    return embedding
+    return _raw(planned.build(graph), graph.without_labels())
 
 
 def propagated_features(graph: Graph) -> NDArray[np.floating[Any]]:
@@ -52,8 +52,7 @@ def untrained_encoder(graph: Graph, plan: Plan) -> NDArray[np.floating[Any]]:
     """Return the raw output of a freshly built, never trained encoder."""
     built = plan.build(graph)
     built.offset = 0.0  # a setting of trained embeddings, whose root mean square is 1
-    embedding: NDArray[np.floating[Any]] = (built.calibrate(built.prepare(graph)) / built.scale).cpu().numpy()
-    return embedding
+    return _raw(built, graph)
 
 
 UNTRAINED: dict[str, Callable[[Graph], NDArray[np.floating[Any]]]] = {
@@ -68,6 +67,12 @@ UNTRAINED: dict[str, Callable[[Graph], NDArray[np.floating[Any]]]] = {
 
 CLUSTERINGS = frozenset({"spectral clustering"})
 """Rows that are a clustering and nothing else: no classifier is trained on them."""
+
+
+def _raw(built: Method, graph: Graph) -> NDArray[np.floating[Any]]:
+    """Return what a fresh method makes of a graph, without the scale of trained embeddings."""
+    embedding: NDArray[np.floating[Any]] = (built.calibrate(built.prepare(graph)) / built.scale).cpu().numpy()
+    return embedding
 
 
 def _dense(features: Any) -> NDArray[np.floating[Any]]:

@@ -32,6 +32,7 @@ from ssge.schema import FeatureSchema
 
 MANIFEST, FORMAT, VERSION = "graph.json", "ssge graph folder", 1
 SCHEMA, FEATURES = "features.json", "features.npy"
+_FACTS = {"name": str, "digest": str, "weighted": bool, "symmetric": bool, "max_degree": int, "isolated": int}
 
 
 class Neighbors(NamedTuple):
@@ -126,7 +127,9 @@ class StoredGraph:
                 if Path(name).name != name or (path / name).stat().st_size != facts["bytes"]:
                     raise InputError(f"{path / name} is not as it was written: {facts['bytes']:,} bytes expected.")
             info = GraphInfo(*(int(found[key]) for key in ("nodes", "edges", "features")))
-            facts = {key: found[key] for key in ("name", "digest", "weighted", "symmetric", "max_degree", "isolated")}
+            facts = {key: found[key] for key in _FACTS}
+            if wrong := next((key for key, kind in _FACTS.items() if type(found[key]) is not kind), None):
+                raise InputError(f"{path / MANIFEST} is damaged: {wrong} must be of type {_FACTS[wrong].__name__}.")
             return cls(path, info=info, class_names=tuple(found["class_names"]), **facts)
         except (KeyError, TypeError, AttributeError, ValueError, OSError) as error:
             if isinstance(error, InputError):
@@ -220,6 +223,6 @@ def manifest(path: Path) -> dict[str, Any] | None:
     """Return the facts of a graph folder; None for anything else."""
     try:
         found = json.loads((path / MANIFEST).read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) and found.get("format") == FORMAT else None

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ssge.errors import InputError
-from ssge.files import alive
+from ssge.files import alive, file_digest, sync
 from ssge.graph import Graph
 from ssge.io.graph_folder import FEATURES, FORMAT, MANIFEST, SCHEMA, VERSION, StoredGraph, manifest
 from ssge.schema import FeatureSchema
@@ -154,7 +154,8 @@ class GraphWriter:
         sides = [side for side in ("incoming", "outgoing") if (self.path / f"{side}.indptr.npy").exists()]
         degrees = [np.diff(np.load(self.path / f"{side}.indptr.npy", mmap_mode="r")) for side in sides]
         files = {
-            file.name: {"bytes": file.stat().st_size, "sha256": _digest(file)} for file in sorted(self.path.iterdir())
+            file.name: {"bytes": file.stat().st_size, "sha256": file_digest(file)}
+            for file in sorted(self.path.iterdir())
         }
         features = np.load(self.path / FEATURES, mmap_mode="r")
         total = hashlib.sha256("".join(f"{found['sha256']}  {file}\n" for file, found in files.items()).encode())
@@ -196,12 +197,12 @@ def graph_folder(path: Path, force: bool = False) -> Iterator[Path]:
         (made / "work").mkdir()
         yield new
         for file in [*new.iterdir(), new]:
-            _sync(file)
+            sync(file)
         check_target(path, force)  # somebody may have written there meanwhile
         if path.exists():
             path.rename(made / "old")
         new.rename(path)
-        _sync(path.parent)
+        sync(path.parent)
     finally:
         if (made / "old").exists() and not path.exists():
             (made / "old").rename(path)
@@ -267,19 +268,6 @@ def _all_ones(path: Path) -> bool:
 
 
 def _equal(first: Path, second: Path) -> bool:
-    return second.exists() and first.stat().st_size == second.stat().st_size and _digest(first) == _digest(second)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError:  # some file systems have no such thing for folders
-        pass
-    finally:
-        os.close(handle)
+    return (
+        second.exists() and first.stat().st_size == second.stat().st_size and file_digest(first) == file_digest(second)
+    )

@@ -62,6 +62,8 @@ def kind_of(path: Path) -> Kind:
         return "graphml"
     if any(end in _JSON for end in endings[-2:]) and start.startswith((b"{", b"[")):
         return "json"
+    if start.startswith((b'{"', b'[{"')):  # by another name; as text it would give nodes such as [{"source": 1
+        return "json"
     if ".gml" in endings or _GML.match(start):
         return "gml"
     expected: dict[str, Kind] = {

@@ -65,10 +65,11 @@ def read_npz(path: Path, limit: int = LIMIT) -> Parts:
         return from_adjacency(_matrix(path, arrays, "", limit))
     if "edges" in arrays:
         return _edge_list(path, arrays, limit)
-    expected = "edges, node_features, node_labels; a scipy matrix (data, indices, indptr, shape); or adj_data, ..."
+    layouts = ("a scipy matrix (data, indices, indptr, shape)", "gnn-benchmark arrays (adj_data, ...)")
+    expected = f"{', '.join(layouts)} or an edge list (edges, node_features, node_labels)"
     found = shown(sorted(arrays)[:8]) if arrays else "nothing"
     beside = f" beside pickled objects, which are never opened: {shown(pickled[:8])}" if pickled else ""
-    raise InputError(f"{path} must hold the arrays {expected}; received {found}{beside}.")
+    raise InputError(f"{path} must hold {expected}; received {found}{beside}.")
 
 
 def _edge_list(path: Path, arrays: Mapping[str, NDArray[Any]], limit: int) -> Parts:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ssge.graph import GraphInfo
 from ssge.methods._base import METHODS, Method, MethodConfig, NodeBatchConfig
-from ssge.nn.blocks import Block, Blocks
+from ssge.nn.blocks import LEARNED, Block, Blocks
 from ssge.nn.encoders import ENCODERS, GCN, MLP
 from ssge.nn.running import RunningCovariance
 from ssge.objectives import Losses
@@ -46,7 +46,7 @@ class SSGEConfig(NodeBatchConfig):
     encoder: Literal["gcn", "mlp"] = Field("gcn", description="gcn, or mlp: features alone, with batch normalization.")
     activation: Literal["elu", "relu", "none"] = Field("elu", description="Activation between layers.")
     blocks: tuple[Block, ...] = Field(
-        ("learned",),
+        LEARNED,
         min_length=1,
         description="Columns of an embedding, side by side: learned (the paper's), features, hops (their mean over "
         "hops). Several are weighed without labels.",
@@ -84,8 +84,8 @@ class SSGEConfig(NodeBatchConfig):
     @field_validator("blocks")
     @classmethod
     def _distinct(cls, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-        if len(set(blocks)) < len(blocks):
-            raise PydanticCustomError("blocks", "each block must be named once")
+        if len(set(blocks)) < len(blocks) or "learned" not in blocks:
+            raise PydanticCustomError("blocks", "each block must be named once, and learned must be among them")
         return blocks
 
     @field_validator("direct_width")
@@ -135,7 +135,7 @@ class SSGE(Method):
         momentum = config.covariance_momentum
         self.running = RunningCovariance(config.widths[-1], momentum) if momentum else None
         self.blocks = None
-        if config.blocks != ("learned",):
+        if config.blocks != LEARNED:
             self.blocks = Blocks(config.blocks, info.num_features, config.columns, config.hops)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
 

@@ -14,9 +14,11 @@ from ssge.ops.propagation import mean_of_hops
 from ssge.views import View
 
 Block: TypeAlias = Literal["features", "hops", "learned"]
+LEARNED: tuple[Block, ...] = ("learned",)
+"""What an encoder learned, and nothing beside it."""
 Encode: TypeAlias = Callable[[View], Tensor]
 
-GAMMA = 3.0
+GAMMA = 6.0
 """How much more a block weighs that is better aligned."""
 
 
@@ -30,11 +32,11 @@ class Blocks(nn.Module):
     Weights and scalings come from the graph without labels. With :math:`\rho_b` the alignment of block b with features
     that it was not made of (`ssge.ops.held_out`),
 
-    .. math:: w_b = \left(\rho_b / \max_c \rho_c\right)^\gamma, \qquad \gamma = 3,
+    .. math:: w_b = \min\left(1, \frac{\rho_b}{\max(\rho_X, \rho_S)}\right)^\gamma, \qquad \gamma = 6,
 
-    and each f is the one that is better aligned. So an encoder that has washed out the features of nodes among
-    strangers counts little, and so does X where it is noise that hops average out; rows keep their lengths where these
-    carry something, such as the degree.
+    so that nothing learned takes weight from what needs no training, and each f is the one that is better aligned. An
+    encoder that has washed out the features of nodes among strangers counts little, and so does X where it is noise
+    that hops average out; rows keep their lengths where these carry something, such as the degree.
     """
 
     scales: Tensor
@@ -65,7 +67,8 @@ class Blocks(nn.Module):
         self.unit.copy_(torch.tensor([unit >= plain for plain, unit in found]))
         best = torch.tensor([max(pair) for pair in found], dtype=torch.float64)
         self.alignments.copy_(best)
-        weights = (best / best.max()) ** GAMMA if best.max() > 0 else torch.ones_like(best)
+        free = max((rho for name, rho in zip(self.names, best, strict=True) if name != "learned"), default=best.max())
+        weights = (best / free).clamp_max(1) ** GAMMA if free > 0 else torch.ones_like(best)
         blocks = self._blocks(view, encode(view))
         sizes = torch.stack([block.square().sum(1).mean().sqrt() for block in blocks]).double()
         self.scales.copy_(weights / torch.where(sizes > 0, sizes, 1.0))

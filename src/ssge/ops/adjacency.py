@@ -235,7 +235,7 @@ class Adjacency:
             return incoming, outgoing
         return (
             _select(incoming, self.kept, self.pattern.weighted),
-            _select(outgoing, self.kept[self.pattern.order], self.pattern.weighted),
+            _select(outgoing, self.kept.index_select(0, self.pattern.order), self.pattern.weighted),
         )
 
     @cached_property
@@ -271,7 +271,7 @@ class Adjacency:
 
     def _scaled(self, matrix: CSR, at_row: Tensor, at_column: Tensor) -> CSR:
         values = at_row.repeat_interleave(matrix.indptr.diff().long(), output_size=matrix.indices.numel())
-        values *= at_column[matrix.indices]
+        values *= at_column.index_select(0, matrix.indices)
         if self.pattern.weighted:
             values *= matrix.values
         return matrix._replace(values=values)
@@ -302,8 +302,8 @@ def _select(matrix: CSR, kept: Tensor, weighted: bool) -> CSR:
     """Leave only some entries; the values of an unweighted pattern are all one, so any will do."""
     before = torch.zeros(kept.numel() + 1, dtype=matrix.indptr.dtype, device=kept.device)
     torch.cumsum(kept, 0, out=before[1:])
-    indices = matrix.indices[kept]
-    values = matrix.values[kept] if weighted else matrix.values[: indices.numel()]
+    indices = matrix.indices.masked_select(kept)
+    values = matrix.values.masked_select(kept) if weighted else matrix.values[: indices.numel()]
     return CSR(before[matrix.indptr], indices, values)
 
 

@@ -77,8 +77,11 @@ def average_gradients(parameters: Iterable[Tensor]) -> None:
     gradients = [p.grad for p in parameters if p.grad is not None]
     if world() == 1 or not gradients:
         return
-    for gradient, summed in zip(gradients, _summed(gradients), strict=True):
-        gradient.copy_(summed / world())
+    flat = torch.cat([gradient.reshape(-1) for gradient in gradients])  # of one precision, unlike sums over many nodes
+    _call(dist.all_reduce, flat)
+    pieces = (flat / world()).split([gradient.numel() for gradient in gradients])  # type: ignore[no-untyped-call]
+    for gradient, piece in zip(gradients, pieces, strict=True):
+        gradient.copy_(piece.view(gradient.shape))
 
 
 def agree(value: float) -> float:

@@ -30,7 +30,7 @@ Maker: TypeAlias = Callable[[Features, Tensor], Tensor]
 """Makes a block (n x d) of the features without the held-out columns, and of the same reduced to few columns."""
 
 _COLUMNS = 256
-_ROWS = 1 << 14
+_ROWS = 1 << 13
 _ITERATIONS = 2
 
 
@@ -40,7 +40,7 @@ def held_out_alignments(features: Features, makers: Sequence[Maker]) -> list[tup
 
     Both halves of the columns play both parts, and the mean of the two is returned. The held-out features come as they
     are and with rows of unit length, and the geometric mean of the two alignments counts. Halves are reduced to at most
-    256 columns first. At most 16,384 nodes are compared.
+    256 columns first. At most 8,192 nodes are compared.
     """
     n, p = features.shape
     if p < 2 or n < 4:
@@ -52,18 +52,32 @@ def held_out_alignments(features: Features, makers: Sequence[Maker]) -> list[tup
     few = [right_singular_vectors(features.mask(kept), min(_COLUMNS, p), _ITERATIONS) for kept in (half, ~half)]
     found = torch.zeros(len(makers), 2, dtype=torch.float64)
     for seen, own, other in ((half, *few), (~half, *few[::-1])):
-        given, wanted = features @ own, features.select(sample) @ other
+        given, targets = features @ own, _both(features.select(sample) @ other)
         for index, make in enumerate(makers):
-            block = make(features.mask(seen), given)[sample]
-            found[index] += torch.tensor([_alignments(rows, wanted) / 2 for rows in (block, unit_rows(block))])
+            for scaling, kernel in enumerate(_both(make(features.mask(seen), given)[sample])):
+                aligned = [max(0.0, kernel.alignment(target)) for target in targets]
+                found[index, scaling] += math.sqrt(math.prod(aligned)) / 2
     return [(plain, unit) for plain, unit in found.tolist()]
 
 
-def alignment(b: Tensor, x: Tensor) -> float:
-    """Return the alignment of the kernels of two matrices with as many rows, over pairs of different rows."""
-    b, x = ((rows - rows.mean(0)).double() for rows in (b, x))
-    sizes = _inner(b, b), _inner(x, x)
-    return _inner(b, x) / math.sqrt(math.prod(sizes)) if min(sizes) > 0 else 0.0
+class Kernel:
+    """The kernel of the rows of a matrix with centered columns, over pairs of different rows."""
+
+    def __init__(self, rows: Tensor) -> None:
+        self.rows = rows - rows.mean(0)
+        self.squares = self.rows.square().sum(1).double()
+        self.size = self.inner(self)
+
+    def inner(self, other: Kernel) -> float:
+        """Return the sum of products of the two kernels."""
+        product = (self.rows.T @ other.rows).double()
+        return float(product.square().sum() - self.squares @ other.squares)
+
+    def alignment(self, other: Kernel) -> float:
+        """Return the sum of products over the sizes of the two kernels; 0 for one that vanishes."""
+        if min(self.size, other.size) <= 0:
+            return 0.0
+        return self.inner(other) / math.sqrt(self.size * other.size)
 
 
 def unit_rows(rows: Tensor) -> Tensor:
@@ -72,9 +86,6 @@ def unit_rows(rows: Tensor) -> Tensor:
     return rows / lengths.clamp_min(torch.finfo(rows.dtype).tiny)
 
 
-def _alignments(block: Tensor, wanted: Tensor) -> float:
-    return math.sqrt(math.prod(max(0.0, alignment(block, rows)) for rows in (wanted, unit_rows(wanted))))
-
-
-def _inner(b: Tensor, x: Tensor) -> float:
-    return float((b.T @ x).square().sum() - (b.square().sum(1) * x.square().sum(1)).sum())
+def _both(rows: Tensor) -> tuple[Kernel, Kernel]:
+    """Return the kernels of rows as they are and of unit length."""
+    return Kernel(rows), Kernel(unit_rows(rows))

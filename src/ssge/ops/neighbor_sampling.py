@@ -96,14 +96,16 @@ class NeighborSampler:
         self._number(seeds, 0)
         for hop, fanout in enumerate(self.fanouts):
             rows = sample_rows(self.whole.pattern, nodes, fanout, key.fold_in("neighbors", hop))
-            columns = incoming.indices[rows.entries].long()
-            new = torch.unique(columns[self._position[columns] < 0])
+            # `index_select` takes a tenth of the time of brackets.
+            columns = incoming.indices.index_select(0, rows.entries)
+            unknown = self._position.index_select(0, columns) < 0
+            new = torch.unique(columns[unknown]).long()
             if not new.numel():
                 new = nodes[:1]  # a row more that nobody reads: the number of rows tells the layer
             else:
                 self._number(new, nodes.numel())
             nodes = torch.cat([nodes, new])
-            blocks.append(Block(rows, self._position[columns], nodes.numel()))
+            blocks.append(Block(rows, self._position.index_select(0, columns), nodes.numel()))
         self._position[nodes] = -1
         return Neighborhood(nodes, tuple(blocks))
 
@@ -147,13 +149,14 @@ class SampledAdjacency(Adjacency):
     def _values_of(self, hop: int) -> Tensor:
         if hop not in self._values:
             block, incoming = self.part.blocks[hop], self.pattern.incoming
-            rows = row_indices(block.rows.indptr).long()
+            nodes, rows = self.part.nodes, row_indices(block.rows.indptr)
             at_target, at_source = self.sampler.degrees(self.drops)
             at_source = at_target if self.normalization == "in" else at_source
-            target, source = self.part.nodes[rows], self.part.nodes[block.indices.long()]
-            values = block.rows.scale * (at_target[target] * at_source[source]).rsqrt()
+            target, source = nodes.index_select(0, rows), nodes.index_select(0, block.indices)
+            values = (at_target.index_select(0, target) * at_source.index_select(0, source)).rsqrt_()
+            values *= block.rows.scale
             if self.pattern.weighted:
-                values *= incoming.values[block.rows.entries]
+                values *= incoming.values.index_select(0, block.rows.entries)
             if self.drops:
                 values *= _kept(self.drops, source, target, block.rows.entries)
             self._values[hop] = values
@@ -176,7 +179,7 @@ def sample_rows(pattern: Pattern, nodes: Tensor, fanout: int, key: Key) -> Rows:
     if many.numel():
         chosen = distinct_offsets(degree[many], fanout, nodes[many], key)
         place = indptr[many].unsqueeze(1) + torch.arange(1, fanout + 1, device=nodes.device)
-        offsets[place] = chosen.t()
+        offsets.index_copy_(0, place.view(-1), chosen.t().reshape(-1))
     begin_of = begin.repeat_interleave(drawn + 1)
     offsets += offsets >= loop.repeat_interleave(drawn + 1)
     offsets[indptr[:-1]] = loop
@@ -242,5 +245,7 @@ class _Product(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         columns, order = ctx.block.transposed
-        matrix = csr_tensor(columns._replace(values=ctx.values[order]), ctx.block.rows.indptr.numel() - 1)
+        matrix = csr_tensor(
+            columns._replace(values=ctx.values.index_select(0, order)), ctx.block.rows.indptr.numel() - 1
+        )
         return spmm(matrix, gradient), None, None

@@ -6,6 +6,8 @@ here only products X'(X Q) are formed, a chunk of rows at a time, and what is de
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -14,6 +16,8 @@ from ssge.ops.random import Key
 
 _ROWS = 1 << 16
 """Rows that decide V; of more, so many are drawn."""
+_NARROW = 4096
+"""Columns of dense X up to which X'X is formed once."""
 _SPARE = 32
 """Directions that are sought beyond those that are kept: the last ones found are the least exact."""
 
@@ -34,9 +38,12 @@ def right_singular_vectors(features: Features, count: int, iterations: int = 4) 
     start = torch.randn(p, width, generator=Key(0).fold_in("directions").generator(), dtype=torch.float64)
     start = start.to(features.device, features.dtype)
     basis = _orthonormal(start if features.kept is None else start * features.kept.unsqueeze(1))
+    gram: Callable[[Tensor], Tensor] = features.gram
+    if isinstance(features.matrix, Tensor) and p <= _NARROW:
+        gram = features.gram(torch.eye(p, dtype=features.dtype, device=features.device)).matmul
     for _ in range(iterations):
-        basis = _orthonormal(features.gram(basis))
-    turn = torch.linalg.eigh(basis.T @ features.gram(basis)).eigenvectors
+        basis = _orthonormal(gram(basis))
+    turn = torch.linalg.eigh(basis.T @ gram(basis)).eigenvectors
     vectors = basis @ turn.flip(1)[:, :count]
     padded = torch.zeros(p, count, dtype=vectors.dtype, device=vectors.device)
     padded[:, : vectors.shape[1]] = vectors * torch.where(vectors.pow(3).sum(0) < 0, -1.0, 1.0)

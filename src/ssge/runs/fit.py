@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,12 +23,14 @@ from ssge.graph import Graph
 from ssge.io.embeddings import Embedding, forget
 from ssge.io.graph_folder import StoredGraph
 from ssge.methods import Method
+from ssge.nn.blocks import LEARNED
 from ssge.ops.collective import world
 from ssge.ops.random import Key
 from ssge.records import RunRecord, peak_memory_mb
 from ssge.runs.estimate import check_memory
 from ssge.runs.folder import RunFolder
 from ssge.runs.plan import Plan
+from ssge.runs.verdict import diagnose
 from ssge.schema import FeatureSchema
 from ssge.training.best import Best
 from ssge.training.checkpoint import Checkpoint, describe_run
@@ -35,6 +39,8 @@ from ssge.training.interrupt import Interrupt
 from ssge.training.progress import ProgressBar
 from ssge.training.streaming import streamed_view
 from ssge.training.trainer import Epoch, Observer, Trained, train
+
+log = logging.getLogger(__name__)
 
 _GO_ON = "The last checkpoint is kept: continue with --resume, with any number of processes."
 _NOTHING_KEPT = "There was no checkpoint yet."
@@ -91,6 +97,9 @@ def fit(
         raise InputError(f"{graph.name} must have at least 2 nodes to learn from; received {graph.num_nodes}.")
     if plan.device.type == "cpu" and isinstance(graph, Graph):
         check_memory(graph, plan)
+    if not isinstance(graph, Graph) and getattr(plan.config, "blocks", LEARNED) != LEARNED:
+        log.info("A graph on disk is embedded by its learned columns alone, without blocks beside them.")
+        plan = replace(plan, config=plan.config.model_copy(update={"blocks": LEARNED}))
     settings = json.loads(plan.config.model_dump_json())
     seen, best = _visible(graph, plan, splits, facts_of(dataset) if dataset else None)
     method = plan.build(graph)
@@ -119,7 +128,10 @@ def fit(
         if trained.embedding is None:
             kept = "" if folder is None else f" The state is kept in {folder.path}: continue with --resume."
             raise InterruptedRun(f"Stopped after epoch {len(trained.history)} of {plan.config.epochs}.{kept}")
-        run = _run(graph, plan, method, trained, settings, dataset, reading, splits)
+        figures = {}
+        if isinstance(seen, Graph) and is_main() and not method.supervised:
+            figures = diagnose(method, _untrained(seen, plan), seen, prepared)
+        run = _run(graph, plan, method, trained, figures, settings, dataset, reading, splits)
         if folder is not None and is_main():
             folder.write(run)
     return run
@@ -130,6 +142,7 @@ def _run(
     plan: Plan,
     method: Method,
     trained: Trained,
+    figures: dict[str, float],
     settings: dict[str, Any],
     dataset: str | None,
     reading: dict[str, Any] | None,
@@ -164,13 +177,18 @@ def _run(
         seconds=trained.seconds,
         peak_memory_mb=peak_memory_mb(),
         final=trained.kept,
-        diagnostics=geometry(sample),
+        diagnostics=geometry(sample) | figures,
         device=str(plan.device),
         precision=plan.precision,
         threads=torch.get_num_threads(),
         processes=world(),
     )
     return Run(record, trained.history, embedding, method, graph.schema)
+
+
+def _untrained(graph: Graph, plan: Plan) -> Method | None:
+    """Return the method before training, with which the trained one is compared; None if it started from another."""
+    return plan.build(graph) if plan.method.trained and plan.start is None else None
 
 
 def check_vectors(vectors: NDArray[np.floating[Any]]) -> None:

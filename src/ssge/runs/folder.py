@@ -142,7 +142,7 @@ class RunFolder:
 
     def read_schema(self) -> FeatureSchema | None:
         """Read how the feature columns were made; None for a graph that was not read from tables."""
-        if SCHEMA not in storage.checksums(self.path):
+        if SCHEMA not in storage.checksums(self.path) and not (self.path / SCHEMA).exists():
             return None
         return FeatureSchema.read(self._checked(SCHEMA))
 

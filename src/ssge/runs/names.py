@@ -87,7 +87,8 @@ class Names:
             known = [*map(str, self.node_ids.tolist()), *filter(None, texts)]
             raise UnknownNameError("node", name, alike(name, known))
         if len(found) > 1:
-            some = ", ".join(" ".join(filter(None, self.cells(row))) for row in found[:_MOST_LISTED])
+            cells = (self.cells(row) for row in found[:_MOST_LISTED])
+            some = ", ".join(" ".join(filter(None, (node, *others))) for node, _, *others in cells)
             more = f" and {len(found) - _MOST_LISTED:,} more" if len(found) > _MOST_LISTED else ""
             raise InputError(f"{column} is {shown(name)} for {len(found):,} nodes; ask by id: {printable(some)}{more}.")
         return found[0]

@@ -89,7 +89,8 @@ def plan(
     """Resolve what a run will do on a graph of some size.
 
     Settings are layered, later ones win: the method's defaults for the graph (or those of the start, or the fixed ones
-    where a recipe is given), the recipe, the file, ``settings``.
+    where a recipe is given), the recipe, the file, ``settings``. Where widths are given, no blocks stand beside the
+    last layer unless they are given too.
 
     Parameters
     ----------
@@ -115,11 +116,13 @@ def plan(
         raise InputError(f"seed must be 0..2^63-1; received {seed}.")
     base = start.method.config.model_dump() if start else {} if chosen else cls.default_config(info)
     layers = [
-        base,
         chosen.config if chosen else {},
         read_toml(config_file) if config_file else {},
         {key: value for key, value in (settings or {}).items() if value is not None},
     ]
+    if start is None and any("widths" in layer for layer in layers):
+        base.pop("blocks", None)  # whoever names the widths names the columns of the embedding
+    layers.insert(0, base)
     config = resolve_config(name, *layers)
     place = choose_device(device)
     return Plan(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import re
 import textwrap
@@ -27,21 +28,20 @@ PALETTE = (*OKABE_ITO, "#882255", "#8a8a2b", "#332288", "#9a9a9a")
 
 
 def target(path: str | Path) -> Path:
-    """Check the suffix, before any work is done."""
+    """Check the suffix, and that matplotlib is there, before any work is done."""
     file = Path(path)
     if file.suffix.lower() not in FORMATS:
         raise InputError(f"path must end in {' or '.join(FORMATS)}; received {file.name!r}.")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise InputError("Pictures need a package that is not here: pip install 'ssge[plots]'")
     return file
 
 
 def figure(width: float, height: float, title: str) -> Figure:
     """Return an empty figure, sizes in inches, with its headline."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-        from matplotlib.layout_engine import ConstrainedLayoutEngine
-    except ImportError:
-        raise InputError("Pictures need a package that is not here: pip install 'ssge[plots]'") from None
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.08)
     figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white", layout=layout)

@@ -9,6 +9,7 @@ from ssge.errors import cut, printable
 from ssge.experiments.subject import Subject
 from ssge.methods import METHODS
 from ssge.records import RunRecord
+from ssge.runs.verdict import verdict as sentences
 from ssge.schema import HEADINGS as COLUMN_HEADINGS
 
 _MOST_FEATURES = 60
@@ -33,6 +34,8 @@ def what_was_run(record: RunRecord) -> list[tuple[str, str]]:
     """Return the graph, the method and the training in a few figures."""
     cls, facts, statistics = METHODS[record.method], record.graph, record.statistics
     edges = f"{facts.get('num_edges', 0):,} directed, {'weighted' if statistics.get('weighted') else 'unweighted'}"
+    parts = record.config.get("blocks", ())
+    blocks = f": {', '.join(parts)}" if len(parts) > 1 else ""
     epochs = f"{record.config['epochs']} epochs, " if "epochs" in record.config else ""
     degree = f"{statistics.get('mean_degree', 0):.1f} on average, {statistics.get('max_degree', 0):,.0f} at most"
     return [
@@ -43,7 +46,7 @@ def what_was_run(record: RunRecord) -> list[tuple[str, str]]:
         ("Features", f"{facts.get('num_features', 0):,}"),
         ("Method", f"{cls.title} ({cls.reference})"),
         ("Learned from", "labels of training nodes" if cls.supervised else "no labels"),
-        ("Embedding", f"{record.columns} columns"),
+        ("Embedding", f"{record.columns:,} columns{blocks}"),
         ("Training", f"{epochs}{record.seconds:.1f} s, seed {record.seed}"),
     ]
 
@@ -94,20 +97,17 @@ def remarks(subject: Subject) -> list[str]:
 
 
 def verdict(figures: Mapping[str, float], columns: int, supervised: bool = False) -> Verdict:
-    """Return whether the geometry of an embedding looks sound; no labels play a part."""
-    rank, dead = figures["effective_rank"], int(figures["collapsed_columns"])
-    used = f"It uses about {rank:.1f} of {columns} directions (effective rank)."
-    reasons = [used]
-    if dead:
-        reasons.append(f"{dead} of {columns} columns are constant and tell nothing.")
-    if rank < 2 and columns > 2 and not supervised:
-        return Verdict("bad", "The embedding has collapsed", [*reasons, "Nearly all nodes differ along one line only."])
-    if (rank < 0.1 * columns or dead) and not supervised:
-        reasons.append("A narrower last layer or a larger weight of uniformity would use the columns better.")
-        return Verdict("doubtful", "The embedding uses few of its columns", reasons)
-    return Verdict("good", "No sign of collapse", reasons)
+    """Return what the label-free figures of an embedding mean, as `ssge.runs.verdict.verdict` says it."""
+    used = f"The embedding uses about {figures['effective_rank']:.1f} of {columns:,} directions (effective rank)."
+    dead = int(figures["collapsed_columns"])
+    reasons = [used, *([f"{dead} of {columns:,} columns are constant and tell nothing."] if dead else [])]
+    if supervised:
+        return Verdict("good", "Class scores of a supervised method", reasons)
+    head, _, rest = sentences(figures).partition(": ")
+    return Verdict(_LEVELS.get(head, "doubtful"), head, [rest[0].upper() + rest[1:], *reasons])
 
 
+_LEVELS = {"Good": "good", "Collapsed": "bad"}
 _MEANINGS = {
     "effective_rank": ("Effective rank", "directions in use; 1 is a collapse, the number of columns is the most"),
     "wasserstein": ("Distance to a Gaussian", "0: columns are uncorrelated; larger: they repeat each other"),
@@ -115,6 +115,14 @@ _MEANINGS = {
     "mean_norm": ("Mean length of a vector", "of the rows as they are in the file"),
     "mean_deviation": ("Mean deviation of a column", "standard deviation over the nodes"),
     "deviation_spread": ("Spread of the deviations", "0: all columns vary alike"),
+    "held_out_edges": (
+        "Held-out edges, AUC",
+        "how often the ends of an unseen edge are more alike than two others; 0.5: by chance",
+    ),
+    "alignment_features": ("Alignment of the features", "what they say about features that were held out"),
+    "alignment_hops": ("Alignment of propagated features", "the same for their mean over hops"),
+    "alignment_learned": ("Alignment of the encoder", "the same for what was learned"),
+    "alignment_untrained": ("Alignment before training", "the same for the encoder as it began"),
     "collapsed_columns": ("Constant columns", "columns that have one value for all nodes"),
 }
 

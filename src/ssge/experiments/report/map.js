@@ -67,9 +67,9 @@
     const lines = { x: [], y: [] };
     for (const j of others) { lines.x.push(x[i], x[j], null); lines.y.push(y[i], y[j], null); }
     const rings = i === null ? [] : [i, ...others];
-    return [
-      { type: "scatter", mode: "lines", ...lines, line: { color: colors.ink, width: 1.2 }, opacity: 0.7, hoverinfo: "skip" },
-      { type: "scatter", mode: "markers", x: rings.map((j) => x[j]), y: rings.map((j) => y[j]), hoverinfo: "skip",
+    return [  // of the type of the points: WebGL is drawn above all vectors
+      { type, mode: "lines", ...lines, line: { color: colors.ink, width: 1.2 }, opacity: 0.7, hoverinfo: "skip" },
+      { type, mode: "markers", x: rings.map((j) => x[j]), y: rings.map((j) => y[j]), hoverinfo: "skip",
         marker: { symbol: "circle-open", size: rings.map((j) => (j === i ? size + 9 : size + 4)), color: colors.ink, line: { width: rings.map((j) => (j === i ? 3 : 1.6)) } } },
     ];
   };

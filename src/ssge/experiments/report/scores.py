@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ssge.datasets import facts_of
 from ssge.errors import InputError
-from ssge.experiments.protocols import PROTOCOLS, evaluate
-from ssge.experiments.references import CLUSTERINGS, UNTRAINED
-from ssge.experiments.sources import made_like, open_graph
+from ssge.experiments.own import references_of
+from ssge.experiments.protocols import PROTOCOLS
+from ssge.experiments.sources import reopen
 from ssge.experiments.subject import Subject
 from ssge.experiments.tables import HEADINGS, Row, cells, row
 from ssge.methods import METHODS
@@ -66,17 +65,12 @@ def _beside(folder: Path | None) -> Iterator[Path]:
 
 def _scored(folder: Path, record: RunRecord, protocol: str) -> list[Row]:
     """Score the reference rows of the graph that the run was fitted on; none if it cannot be read again."""
-    schema = RunFolder(folder).read_schema()
     try:
-        graph = open_graph(record.dataset, made_like(schema, record.reading), schema)
+        graph = reopen(RunFolder(folder))
     except (InputError, OSError) as error:
         log.warning("There are no reference rows: the graph cannot be read again: %s", error)
         return []
     if graph.labels is None:
         return []
     log.info("Scoring reference rows by protocol %s; --skip-references leaves them out.", protocol)
-    chosen, facts = PROTOCOLS[protocol], facts_of(record.dataset)
-    return [
-        row(name, [evaluate(make(graph), graph, chosen, probed=name not in CLUSTERINGS, facts=facts)])
-        for name, make in UNTRAINED.items()
-    ]
+    return references_of(graph, PROTOCOLS[protocol], record.dataset)
