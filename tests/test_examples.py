@@ -53,7 +53,7 @@ def test_every_example_is_tested_and_says_what_it_shows() -> None:
 
 def test_quickstart(tmp_path: Path, printed: Printed) -> None:
     out = printed("quickstart", tmp_path)
-    assert "Graph('calls': 90 nodes" in out and "e015" in out
+    assert "Graph('calls': 90 nodes" in out and "e000" in out
     ids, vectors = read_embedding(tmp_path / "model" / "embedding.parquet")
     near = ids[nearest(vectors, np.arange(90), 5).position]
     same = np.array([[other[:3] == node[:3] for other in row] for node, row in zip(ids, near, strict=True)])
