@@ -207,7 +207,7 @@ def block(record: Record) -> str:
     from pages import table, where
 
     rows = []
-    for line in record.figures["sizes"]:
+    for line in sorted(record.figures["sizes"], key=lambda line: line["nodes"]):
         steps = [line.get(step) for step in ("convert", "fit", "embed")]
         cells = ["-" if step is None else f"{step['cpu_seconds']:,.0f} s, {step['peak_mb']:,.0f} MB" for step in steps]
         rows.append((

@@ -47,6 +47,7 @@ def opened(chromium: Any) -> Iterator[Callable[..., Opened]]:
         context = chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, accept_downloads=True
         )
+        context.set_default_timeout(180_000)  # a busy machine is slow, not wrong
         contexts.append(context)
         found = Opened(context.new_page(), file)
         found.page.on("request", lambda request: found.requests.append(request.url))
