@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint pages stale results baselines defaults clusters unseen outliers floor bench family efficiency walks reading clean
+.PHONY: $(shell sed -nE 's/^([a-z]+):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,13 +19,21 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 demo: $(VENV)/.ready ## Set up, then embed the import graph of the installed packages: table, neighbors, pictures
 	$(BIN)/ssge demo --out demo
 
-test: lint ## Set up, then run linters, type checker and all tests, some of them on the wheel without extras
+test: lint browser ## Set up, then run linters, type checker and all tests, some of them on the wheel without extras
 	OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+browser: ## Install Debian's Chromium, which tests of pages need, where root and apt allow it
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 || \
+		echo "chromium is not here and cannot be installed: tests of pages are skipped"
 
 lint: $(VENV)/.ready ## Linters and type checker alone
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
+
+docs: $(VENV)/.ready ## Build the documentation site into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 # Records and pages. Those that train read the benchmark graphs in SSGE_DATA.
 
@@ -41,8 +49,8 @@ results: $(VENV)/.ready ## Run the recipes of SSGE whose records are missing or 
 baselines: $(VENV)/.ready ## Run the recipes of all methods whose records are missing or stale: docs/baselines.md
 	$(BIN)/python benchmarks/recipes.py
 
-defaults: $(VENV)/.ready ## Settings without a recipe: docs/defaults.md
-	$(BIN)/python benchmarks/defaults.py
+quality: $(VENV)/.ready ## The default beside training-free methods: docs/quality.md; hours
+	$(BIN)/python benchmarks/quality.py
 
 clusters: $(VENV)/.ready ## Settings, the released bias and clusters: docs/clustering.md
 	$(BIN)/python benchmarks/bias.py
@@ -60,7 +68,11 @@ floor: $(VENV)/.ready ## Floors under the eigenvalues
 bench: $(VENV)/.ready ## Start-up, speed and memory, scaling, on a quiet machine: docs/speed.md, docs/scaling.png
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/training_time.py
 	$(BIN)/python benchmarks/scaling.py
+
+precision: $(VENV)/.ready ## Accuracy of training in bf16 beside float32: docs/speed.md
+	$(BIN)/python benchmarks/precision.py
 
 family: $(VENV)/.ready ## Time of an epoch of CCA-SSG and G-BT beside SSGE, on a quiet machine
 	$(BIN)/python benchmarks/family.py
@@ -75,4 +87,4 @@ reading: $(VENV)/.ready ## Time and memory of reading ten million edges
 	$(BIN)/python benchmarks/reading.py
 
 clean: ## Remove what the other targets made
-	rm -rf $(VENV) .venv-wheel demo runs .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-wheel demo runs site .mypy_cache .ruff_cache .pytest_cache

@@ -27,8 +27,6 @@ from ssge.evaluation import mean_std
 from ssge.experiments.compare import Summary
 from ssge.experiments.protocols import PROTOCOLS, Protocol
 from ssge.files import atomic
-from ssge.graph import GraphInfo
-from ssge.methods import METHODS
 from ssge.records import RunRecord, code_digest, commit, digest_of, machine, meaning
 from ssge.runs.plan import resolve_config
 from ssge.runs.recipes import Recipe, load_recipe, recipes
@@ -66,21 +64,39 @@ GROUPS = (
         Page("docs/speed.md", "fast", "fast"),
         Page("docs/baselines.md", "baselines", "baselines"),
     )),
-    Group("defaults", "defaults/*.json", (), (Page("docs/defaults.md", "table", "block"),)),
+    Group("quality", "quality.json", (*TRAINING, "experiments.references"), (
+        Page("docs/quality.md", "tables", "block"),
+    )),
     Group("clusters", "clusters.json", TRAINING, (Page("docs/clustering.md", "clusters", "block"),)),
     Group("bias", "bias.json", TRAINING, (Page("docs/clustering.md", "bias", "block"),)),
     Group("eigenvalue_floor", "eigenvalue_floor.json", TRAINING),
     Group("unseen_nodes", "unseen_nodes.json", TRAINING, (Page("docs/own-graph.md", "new nodes", "block"),)),
+    Group("links", "links.json", (*TRAINING, "tasks.links"), (Page("docs/links.md", "table", "block"),)),
     Group("outliers", "outliers.json", (*TRAINING, "tasks.outliers")),
-    Group("speed", "speed.json", TRAINING, (Page("docs/speed.md", "speed", "block"),)),
+    Group("speed", "speed.json", TRAINING, (
+        Page("docs/speed.md", "speed", "block"),
+        Page("README.md", "speed", "sentence"),
+    )),
+    Group("precision", "precision.json", TRAINING, (Page("docs/speed.md", "precision", "block"),)),
+    Group("training_time", "training_time.json", TRAINING, (Page("docs/speed.md", "training time", "block"),)),
     Group("scaling", "scaling.json", TRAINING, (Page("docs/scaling.png", None, "block"),)),
     Group("family", "family.json", (*TRAINING, "methods.cca_ssg", "methods.g_bt")),
     Group("efficiency", "efficiency.json", (*TRAINING, *EFFICIENCY), (
         Page("docs/baselines.md", "efficiency", "block"),
     )),
     Group("walks", "walks.json", ("ops.walks",)),
+    Group("scale", "scale.json", (*TRAINING, "io.convert"), (
+        Page("docs/scale.md", "scale", "block"),
+        Page("docs/scale.md", "simulation", "simulated"),
+    )),
     Group("reading", "reading.json", ("io.reading",)),
-    Group("scoring", "scoring.json", ("evaluation", "experiments.protocols")),
+    Group("ranks", "ranks.json", (*TRAINING, "ops.collective", "ops.sharded")),
+    Group("sampled", "sampled.json", (*TRAINING, "ops.neighbor_sampling")),
+    Group("sampled_memory", "sampled_memory.json", (*TRAINING, "ops.neighbor_sampling")),
+    Group("sampling", "sampling.json", ("ops.neighbor_sampling",)),
+    Group("scoring", "scoring.json", ("evaluation", "experiments.protocols"), (
+        Page("docs/speed.md", "scoring", "block"),
+    )),
 )  # fmt: skip
 
 
@@ -193,15 +209,11 @@ def differences(found: Record | Summary) -> list[str]:
 
 
 def _summary_differences(summary: Summary) -> Iterator[str]:
-    old, run = summary.recipe, summary.records[-1]
-    if old.name == f"defaults/{old.dataset}":
-        defaults = METHODS[old.method].default_config(GraphInfo(**run.graph))
-        recipe = old.model_copy(update={"config": defaults})
-    elif old.name in recipes():
-        recipe = load_recipe(old.name)
-    else:
+    old = summary.recipe
+    if old.name not in recipes():
         yield f"recipe {old.name} is gone"
         return
+    recipe = load_recipe(old.name)
     for record in summary.records:
         if record.config:  # else a reference row that depends on the graph alone
             yield from _unequal(record.config, settings_of(recipe))

@@ -1,6 +1,6 @@
-"""How fast a step is: ours against PyTorch Geometric's usual way, and against the products that no step can do without.
+"""How fast a step is: ours in float32 and bf16, against the usual ways, and the products that no step can do without.
 
-The tables of docs/speed.md. For each graph one process runs the three in turn, several times over; only ratios within
+The tables of docs/speed.md. For each graph one process runs all of them in turn, several times over; only ratios within
 it mean anything. Of each the least time counts, because whatever else a shared machine does can only add to it. Memory
 is measured in a process of its own for each: the highest resident memory during training minus that just before it,
 with the graph loaded (and, for the reference, already dense). So a measuring process imports nothing it does not need.
@@ -30,6 +30,7 @@ FIVE = ("cora", "citeseer", "pubmed", "computer", "coauthor_cs")
 GRAPHS = (*FIVE, "arxiv")
 ROUNDS = {"cora": 8, "citeseer": 8, "pubmed": 5, "computer": 5, "coauthor_cs": 5, "arxiv": 2}
 EPOCHS = 4
+FORMS = ("gather", "csr", "released")
 
 
 def setting(name: str) -> tuple[Any, dict[str, Any]]:
@@ -49,7 +50,7 @@ def setting(name: str) -> tuple[Any, dict[str, Any]]:
     return Graph.of(edges=edges.T, features=features, name="arxiv (structure)"), config
 
 
-def train_ours(graph: Any, config: dict[str, Any], epochs: int, observers: Any = ()) -> list[float]:
+def train_ours(graph: Any, config: dict[str, Any], epochs: int, observers: Any = (), bf16: bool = False) -> list[float]:
     """Train with the package's own trainer and return the seconds of each epoch but the first."""
     import torch
 
@@ -59,6 +60,7 @@ def train_ours(graph: Any, config: dict[str, Any], epochs: int, observers: Any =
     from ssge.training.trainer import train
 
     method = build("ssge", config | {"epochs": epochs}, graph.info, 0, torch.float32)
+    method.bf16 = bf16
     prepared = method.prepare(graph)
     with kept_memory():  # as the command line does
         history = train(method, prepared, Key(0), observers=observers).history
@@ -97,31 +99,42 @@ def breakdown(graph: Any, config: dict[str, Any]) -> dict[str, float]:
 def measure_time(name: str) -> dict[str, Any]:
     import torch
 
-    from reference import Reference
+    from reference import Reference, forms
     from ssge.methods.ssge import SSGEConfig
     from ssge.views import View
     from unavoidable import floor
 
     graph, config = setting(name)
-    against = Reference(graph, config) if name != "arxiv" else None  # there a message alone takes gigabytes
-    ours, theirs, least = [], [], []
+    # On ArXiv the messages of one layer alone take gigabytes.
+    against = {} if name == "arxiv" else {form: Reference(graph, config, form) for form in forms(config)}
+    ours, floors = {False: list[float](), True: list[float]()}, {False: list[Any](), True: list[Any]()}
+    theirs: dict[str, list[float]] = {form: [] for form in against}
     for _ in range(ROUNDS[name]):
-        ours.extend(train_ours(graph, config, EPOCHS))
-        least.append(floor(View.of(graph), SSGEConfig(**config)))
-        if against is not None:
+        for bf16, dtype in ((False, torch.float32), (True, torch.bfloat16)):
+            ours[bf16].extend(train_ours(graph, config, EPOCHS, bf16=bf16))
+            floors[bf16].append(floor(View.of(graph), SSGEConfig(**config), dtype))
+        for form, reference in against.items():
             began = time.perf_counter()
-            against.step()
-            theirs.append(time.perf_counter() - began)
-    parts = min(least, key=lambda found: found["total"])
-    step = min(ours)
+            reference.step()
+            theirs[form].append(time.perf_counter() - began)
+    parts, parts_bf16 = (min(found, key=lambda one: one["total"]) for found in floors.values())
+    step, step_bf16 = min(ours[False]), min(ours[True])
+    seconds = {form: min(found) for form, found in theirs.items()}
+    best = min(seconds, key=lambda form: seconds[form], default=None)
     return {
         "threads": torch.get_num_threads(),
         "ours_seconds": step,
-        "reference_seconds": min(theirs, default=None),
+        "bf16_seconds": step_bf16,
+        "reference_seconds": seconds,
+        "best_reference": best,
         "floor_seconds": parts["total"],
         "floor_parts": parts,
-        "faster_than_reference": min(theirs) / step if theirs else None,
+        "bf16_floor_seconds": parts_bf16["total"],
+        "bf16_floor_parts": parts_bf16,
+        "faster_than_reference": seconds[best] / step if best else None,
+        "bf16_faster": step / step_bf16,
         "above_floor": step / parts["total"],
+        "bf16_above_floor": step_bf16 / parts_bf16["total"],
         "breakdown": breakdown(graph, config),
     }
 
@@ -152,8 +165,12 @@ def measure_memory(name: str, variant: str) -> dict[str, float]:
     if variant == "ours":
         train_ours(small, config | {"widths": (8, 8)}, 1)  # so that the libraries' own memory is there before
         return measured_memory(lambda: train_ours(graph, config, 3))
-    Reference(small, config | {"widths": (8, 8)}).step()
-    reference = Reference(graph, config)
+    if variant == "bf16":
+        train_ours(small, config | {"widths": (8, 8)}, 1, bf16=True)
+        return measured_memory(lambda: train_ours(graph, config, 3, bf16=True))
+    form: Any = variant
+    Reference(small, config | {"widths": (8, 8)}, form).step()
+    reference = Reference(graph, config, form)
     return measured_memory(lambda: [reference.step() for _ in range(3)])
 
 
@@ -165,8 +182,9 @@ def in_process(*words: str) -> dict[str, Any]:
 def measure(name: str) -> dict[str, Any]:
     found = in_process("--time", name)
     found["memory_ours"] = in_process("--memory", name, "--variant", "ours")
-    if name != "arxiv":
-        found["memory_reference"] = in_process("--memory", name, "--variant", "reference")
+    found["memory_bf16"] = in_process("--memory", name, "--variant", "bf16")
+    if best := found["best_reference"]:
+        found["memory_reference"] = in_process("--memory", name, "--variant", best)
         found["memory_ratio"] = found["memory_ours"]["above_graph_mb"] / found["memory_reference"]["above_graph_mb"]
     return found
 
@@ -176,19 +194,48 @@ def block(record: Record) -> str:
     from pages import table, where
 
     found = record.figures
-    lines = []
+    lines, bf16 = [], []
     for name, line in found.items():
-        faster = "-" if line["faster_than_reference"] is None else f"{line['faster_than_reference']:.1f}"
-        memory = f"{line['memory_ratio']:.2f}" if "memory_ratio" in line else "-"
-        lines.append((name, faster, f"{line['above_floor']:.2f}", memory, f"{line['memory_ours']['peak_mb']:,.0f}"))
-    headings = ("graph", "times faster than the reference", "step / floor", "memory / reference", "peak memory, MiB")
-    ratios = [line["faster_than_reference"] for name, line in found.items() if name in FIVE]
-    mean = statistics.geometric_mean(ratios or [1])
-    summary = f"Geometric mean over {len(ratios)}: {mean:.1f} times faster.\n" if ratios else ""
+        best, theirs = line["best_reference"], line["reference_seconds"]
+        faster = [f"{theirs[form] / line['ours_seconds']:.1f}" if form in theirs else "-" for form in FORMS]
+        faster = [f"**{text}**" if form == best else text for form, text in zip(FORMS, faster, strict=True)]
+        memory = f"{line['memory_ratio']:.2f}" if best else "-"
+        lines.append((name, *faster, f"{line['above_floor']:.2f}", memory, f"{line['memory_ours']['peak_mb']:,.0f}"))
+        if "bf16_seconds" in line:
+            ratio = f"{theirs[best] / line['bf16_seconds']:.1f}" if best else "-"
+            floor, peak = f"{line['bf16_above_floor']:.2f}", f"{line['memory_bf16']['peak_mb']:,.0f}"
+            bf16.append((name, f"{line['bf16_faster']:.2f}", ratio, floor, peak))
+    headings = (
+        "graph", *(f"times faster than `{form}`" for form in FORMS), "step / floor", "memory / best reference",
+        "peak memory, MiB",
+    )  # fmt: skip
+    low = (
+        "bf16", "times faster than float32", "times faster than the best reference", "step / bf16 floor",
+        "peak memory, MiB",
+    )  # fmt: skip
     kinds = list(next(iter(found.values()))["breakdown"])
     shares = [(name, *(f"{100 * line['breakdown'][kind]:.0f}" for kind in kinds)) for name, line in found.items()]
-    parts = [f"{where(record)}.\n", table(headings, lines), summary, table(("share of the step, %", *kinds), shares)]
+    parts = [f"{where(record)}.\n", table(headings, lines), f"{_summary(found)}\n", table(low, bf16) if bf16 else "",
+             table(("share of the step, %", *kinds), shares)]  # fmt: skip
     return "\n" + "\n".join(part for part in parts if part)
+
+
+def sentence(record: Record) -> str:
+    """Return the figure of the README."""
+    return f"{_summary(record.figures)}\n"
+
+
+def _summary(found: dict[str, Any]) -> str:
+    ratios = [line["faster_than_reference"] for name, line in found.items() if name in FIVE]
+    mean, several = (
+        statistics.geometric_mean(ratios),
+        any(len(line["reference_seconds"]) > 1 for line in found.values()),
+    )
+    usual = "the best of three usual programs" if several else "a plain PyTorch Geometric program"
+    return (
+        f"A training step takes {mean:.1f} times less time than {usual}, in geometric mean over "
+        f"{len(ratios)} graphs, and {min(ratios):.1f} times less at least, both in float32."
+    )
 
 
 def main() -> None:

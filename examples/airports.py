@@ -8,6 +8,8 @@ package is not imported.
 Every command is printed before it is run, so that it can be typed by hand.
 
     python examples/airports.py [--out airports] [--epochs 40]
+
+The picture and the report at the end need pip install 'ssge[plots,report]'.
 """
 
 from __future__ import annotations
@@ -103,7 +105,7 @@ def main(out: Path, epochs: int) -> None:
     )  # fmt: skip
     run("neighbors", out / "run", *SHOWN, "-k", "6")
     run("cluster", out / "run", "-k", "8", "--out", out / "clusters.csv", "--force")
-    run("outliers", out / "run", "-k", "5")
+    run("outliers", out / "run", "-k", "5", "--show", "Name,City")
     run("neighbors", out / "run", "--all", "-k", "5", "--out", out / "neighbors.csv", "--force")
 
     airlines = airlines_at(data / "routes.csv.gz")
@@ -119,7 +121,9 @@ def main(out: Path, epochs: int) -> None:
         "at random": [(name, str(other)) for name, row in zip(served, drawn, strict=True) for other in row],
     }.items():
         print(f"  {name:24s} {in_common(pairs, airlines):.0f} %")
-    print(f"report: {out / 'run' / 'README.md'}")
+
+    run("map", out / "run", "--color", "Type", "--out", out / "map.png", "--force")
+    run("report", out / "run", "--show", "Name,City", "--color", "Type", "--out", out / "report.html", "--force")
 
 
 if __name__ == "__main__":

@@ -40,11 +40,11 @@ def small(**changes: Any) -> SSGE:
 
 
 def expected_failed_checks(estimator: SSGE) -> dict[str, str]:
-    single = {"check_methods_sample_order_invariance": ROUNDING} if estimator.dtype == "float32" else {}
+    single = {"check_methods_sample_order_invariance": ROUNDING} if estimator.precision == "float32" else {}
     return {"check_methods_subset_invariance": SUBSET} | single
 
 
-@parametrize_with_checks([small(), small(dtype="float64")], expected_failed_checks=expected_failed_checks)
+@parametrize_with_checks([small(), small(precision="float64")], expected_failed_checks=expected_failed_checks)
 def test_scikit_learn_contract(estimator: SSGE, check: Any) -> None:
     check(estimator)
 
@@ -179,10 +179,10 @@ def test_adjacency_is_routed_through_a_pipeline(blocks: Graph) -> None:
     np.testing.assert_array_equal(found, small().fit_transform(blocks.features, adjacency=A))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_save_and_load(blocks: Graph, tmp_path: Path, dtype: Any) -> None:
+@pytest.mark.parametrize("precision", ["bf16", "float32", "float64"])
+def test_save_and_load(blocks: Graph, tmp_path: Path, precision: Any) -> None:
     frame = pd.DataFrame(blocks.features, columns=list("abcdef"))
-    model = small(dtype=dtype, n_neighbors=7).fit(frame, adjacency=matrix(blocks))
+    model = small(precision=precision, n_neighbors=7).fit(frame, adjacency=matrix(blocks))
     model.save(tmp_path / "model")
     with pytest.raises(InputError, match="holds another run"):
         model.save(tmp_path / "model")
@@ -193,7 +193,7 @@ def test_save_and_load(blocks: Graph, tmp_path: Path, dtype: Any) -> None:
     np.testing.assert_array_equal(found.transform(blocks), model.transform(blocks))
     assert found.history_ == model.history_ and found.n_features_in_ == 6
     assert found.feature_names_in_.tolist() == list("abcdef")
-    resolved = {**model._run.record.config, "widths": (8, 4)}
+    resolved = {**model._run.record.config, "widths": (8, 4), "blocks": ("learned",)}
     assert {name: found.get_params()[name] for name in resolved} == resolved
     assert found.get_feature_names_out().tolist() == ["e000", "e001", "e002", "e003"]
     np.testing.assert_array_equal(clone(found).fit_transform(frame, adjacency=matrix(blocks)), model.embedding_)
@@ -250,7 +250,7 @@ def test_column_names_belong_to_the_last_fit(blocks: Graph) -> None:
         ("widths.* valid integer.*; received 2.5", {"widths": (2.5,)}),
         ("n_neighbors must be an integer of 1 or more; received 0", {"n_neighbors": 0}),
         ("widths.* valid tuple; received 8", {"widths": 8}),
-        ("dtype must be 'float32' or 'float64'; received 'half'", {"dtype": "half"}),
+        ("Unknown precision 'float16'. Did you mean 'float64'?", {"precision": "float16"}),
         ("edge_drop.* less than or equal to 1; received 1.5", {"edge_drop": 1.5}),
         ("epochs.* greater than or equal to 0; received -1", {"epochs": -1}),
         ("encoder.* 'gcn' or 'mlp'; received 'gat'", {"encoder": "gat"}),
@@ -341,7 +341,7 @@ def test_a_warm_start_keeps_the_widths_that_followed_the_first_graph() -> None:
     config = model._run.method.config
     again = model.fit(grown)._run.method.config
     assert (again.widths, again.uniformity_weight) == (config.widths, config.uniformity_weight)
-    assert model.embedding_.shape == (400, config.widths[-1])
+    assert model.embedding_.shape == (400, 2 * 40 + config.widths[-1])  # features and hops beside what is learned
 
 
 def read(n: int, plans: str, **options: Any) -> Graph:

@@ -53,7 +53,7 @@ def test_every_example_is_tested_and_says_what_it_shows() -> None:
 
 def test_quickstart(tmp_path: Path, printed: Printed) -> None:
     out = printed("quickstart", tmp_path)
-    assert "Graph('calls': 90 nodes" in out and "e015" in out
+    assert "Graph('calls': 90 nodes" in out and "e000" in out
     ids, vectors = read_embedding(tmp_path / "model" / "embedding.parquet")
     near = ids[nearest(vectors, np.arange(90), 5).position]
     same = np.array([[other[:3] == node[:3] for other in row] for node, row in zip(ids, near, strict=True)])
@@ -97,7 +97,7 @@ def test_airports_as_the_page_says(tmp_path: Path, printed: Printed) -> None:
     routes = tmp_path / "airports" / "routes.csv"
     graph = ssge.read_graph(routes, airports, id="IATA", columns=columns, features=kinds, scale="standard")
     untold = ssge.SSGE(random_state=0).fit(graph).embedding_
-    assert untold.shape[1] == 32 and abs(geometry(untold)["effective_rank"] - default) < 3
+    assert untold.shape[1] == 78 and abs(geometry(untold)["effective_rank"] - default) < 3
     for airport, told in re.findall(r"^\| ([A-Z]{3}) \| (.*) \|$", page, re.M):
         found = re.search(rf"nearest to {airport}\ncosine +node *\n((?: *[\d.]+ +[A-Z]{{3}} *\n)+)", out)
         assert found and len(set(told.split(", ")) & set(re.findall("[A-Z]{3}", found.group(1)))) >= 4

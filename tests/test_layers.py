@@ -19,7 +19,9 @@ FLOORS = [
     {"methods", "tasks"},
     {"training"},
     {"runs"},
-    {"estimator", "experiments"},
+    {"experiments"},
+    {"uses"},
+    {"estimator"},
     {"cli", "terminal", "__main__"},
 ]
 TOGETHER = {

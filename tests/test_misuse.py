@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import ssge
-from ssge.errors import InputError
+from ssge.errors import InputError, SSGEError
 
 N = 40
 RNG = np.random.default_rng(0)
@@ -99,6 +99,13 @@ def test_what_is_not_clear_is_one_line(given: tuple[Any, ...], message: str) -> 
     if len(given) == 1:
         with pytest.raises((InputError, ValueError), match=message):
             small().fit(NODES[["age", "size"]].assign(more=1.0)).transform(*given)
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e38, 1e-200])
+def test_features_beyond_float32_are_one_line(scale: float) -> None:
+    with pytest.raises(SSGEError, match=r"whose distances are finite|not finite|zero everywhere") as caught:
+        small().fit(RNG.normal(size=(N, 3)) * scale)
+    assert "\n" not in str(caught.value)
 
 
 def test_nodes_go_with_edges() -> None:

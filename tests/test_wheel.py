@@ -27,7 +27,7 @@ HOME = ROOT / ".venv-wheel"
 PYTHON = HOME / "bin" / "python"
 SITE = HOME / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
 PARTS = ("pyproject.toml", "README.md", "LICENSE", "src")
-OPTIONAL = ("pandas", "polars", "matplotlib", "faiss")
+OPTIONAL = ("pandas", "polars", "matplotlib", "faiss", "plotly", "openTSNE")
 
 
 def run(*words: str | Path, cwd: Path | None = None, **further: str) -> str:
@@ -89,6 +89,8 @@ def wheel() -> Path:
         run(*pip, "wheel", "--no-deps", "-w", "dist", ".", cwd=Path(folder))
         run(sys.executable, "-m", "venv", "--without-pip", HOME)
         (built,) = Path(folder, "dist").glob("*.whl")
+        # Every demand of the wheel is met by the versions that constraints.txt pins, found without any index.
+        run(*pip, "install", "--dry-run", "--no-index", "-c", ROOT / "constraints.txt", built)
         run(*pip, "--python", PYTHON, "install", "--no-deps", built)
     (found,) = SITE.glob("ssge-*.dist-info")
     for dist in asked_for(Distribution.at(found), frozenset(), {}).values():
@@ -163,3 +165,21 @@ main("demo {small}".split())
 """
     printed = run(wheel, "-c", code, cwd=tmp_path)
     assert "untrained encoder" in printed and "pictures: none, they need matplotlib" in printed
+
+
+def test_pages_and_pictures_say_what_they_need(wheel: Path, tmp_path: Path) -> None:
+    code = """
+import sys
+from importlib.resources import files
+from ssge.cli import main
+for line in ("fit karate --epochs 1 --out run --quiet", "report run --out r.html", "map run --out m.png"):
+    try: main(line.split())
+    except SystemExit as end: print(line.split()[0], end.code, file=sys.stderr)
+parts = files("ssge.experiments.report").iterdir()
+print(sorted(part.name for part in parts if part.suffix in (".js", ".html", ".css")))
+"""
+    printed = run(wheel, "-c", code, cwd=tmp_path)
+    assert "fit 0" in printed and "report 2" in printed and "map 2" in printed
+    assert "ssge: Pages need packages that are not here: pip install 'ssge[report]'" in printed
+    assert "ssge: Pictures need a package that is not here: pip install 'ssge[plots]'" in printed
+    assert "['base.js', 'charts.js', 'map.js', 'page.css', 'page.html']" in printed

@@ -63,6 +63,10 @@ class TrainingError(SSGEError, ArithmeticError):
     """Training cannot go on, for example because the loss is not finite."""
 
 
+class LostProcessError(SSGEError, ConnectionError):
+    """Another process of the same run has died, or no longer answers."""
+
+
 class InterruptedRun(Exception):  # noqa: N818 - not an error: the user asked for it
     """Training was stopped by Ctrl-C after a checkpoint."""
 

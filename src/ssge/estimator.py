@@ -27,11 +27,16 @@ from ssge.runs.folder import RunFolder
 from ssge.runs.plan import Plan, Start, plan
 from ssge.schema import FeatureSchema
 from ssge.training.device import choose_device
+from ssge.training.precision import Precision
+from ssge.uses import Uses, frame
 
 log = logging.getLogger(__name__)
 
+LARGEST = 1e150
+"""Squares of larger numbers leave the range of float64."""
 
-class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+
+class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Any method of the package as an estimator.
 
     The same settings and seed give the same bytes as ``ssge fit``.
@@ -46,8 +51,9 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Start each `fit` with the weights of the one before, as for a graph that has grown.
     n_neighbors
         When a matrix is given without ``adjacency``: neighbors per row in the graph made of the rows.
-    device, dtype
-        Where and in which precision to train.
+    device, precision
+        Where and in which precision to train: ``float32``, ``float64``, ``bf16`` (products in bfloat16, all else in
+        float32), or ``auto`` (bf16 where the processor or GPU has it).
     random_state
         Seed of the weights and of every random draw.
     verbose
@@ -95,7 +101,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         warm_start: bool = False,
         n_neighbors: int = 10,
         device: str = "cpu",
-        dtype: Literal["float32", "float64"] = "float32",
+        precision: Precision = "float32",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
         **settings: Any,
@@ -105,7 +111,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.warm_start = warm_start
         self.n_neighbors = n_neighbors
         self.device = device
-        self.dtype = dtype
+        self.precision = precision
         self.random_state = random_state
         self.verbose = verbose
         self._settings = settings
@@ -191,11 +197,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         A pandas data frame if pandas is installed, else a pyarrow table.
         """
         check_is_fitted(self)
-        table = as_table(self.node_ids_, self.embedding_)
-        try:
-            return table.to_pandas()
-        except ImportError:
-            return table
+        return frame(as_table(self.node_ids_, self.embedding_))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the embedding columns: e000, e001, ..."""
@@ -231,7 +233,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         folder = RunFolder(Path(path))
         record = folder.read_record()
-        settings = {**record.config, "random_state": record.seed, "dtype": record.dtype, "device": device}
+        settings = {**record.config, "random_state": record.seed, "precision": record.precision, "device": device}
         settings["n_neighbors"] = record.reading.get("n_neighbors", 10)
         model = cls._of_method(record.method, {key: _tuple(value) for key, value in settings.items()})
         method = folder.read_model(str(choose_device(device)))
@@ -261,7 +263,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = []  # the embedding has the dtype that was asked for
+        tags.transformer_tags.preserves_dtype = []  # the precision that was asked for decides
         return tags
 
     @property
@@ -284,7 +286,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             start=self._start,
             seed=seed,
             device=self.device,
-            dtype=self.dtype,
+            precision=self.precision,
         )
 
     def _check_schema(self, graph: Graph) -> None:
@@ -304,7 +306,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _graph(self, X: Any, adjacency: Any, reset: bool) -> Graph:
         """Make a graph of what was given; matrices go through scikit-learn's own check first."""
-        dtype = np.float64 if self.dtype == "float64" else np.float32
+        dtype = np.float64 if self.precision == "float64" else np.float32
         if isinstance(X, Graph) or is_graph(X):
             if adjacency is not None:
                 raise InputError("adjacency goes with a matrix of features; X is a graph already.")
@@ -335,7 +337,8 @@ class SSGE(GraphEmbedder):
     Parameters
     ----------
     widths
-        Width of each layer, the embedding last.
+        Width of each layer, the embedding last. Where it is given, the embedding has that width: blocks are ``learned``
+        alone unless they are given too.
     epochs
         Passes over the graph; trained to convergence the objective gives worse embeddings.
     uniformity_weight
@@ -346,12 +349,16 @@ class SSGE(GraphEmbedder):
         ``gcn``, or ``mlp`` for features alone with batch normalization.
     lr, weight_decay
         Of Adam.
+    blocks, hops, columns
+        What stands beside the learned columns: see `ssge.nn.blocks.Blocks`.
     batch_nodes
         Nodes per training step, several times the embedding width. Bounds the memory on a large graph.
+    fanouts
+        With ``batch_nodes``: how many neighbors of a node are drawn, by hops from the nodes of a step.
     alignment_weight, activation, output_bias, offset, normalization, eigenvalue_floor, floor_mode, objective, \
-    shrinkage, direct_width, temperature
+    covariance_momentum, shrinkage, direct_width, temperature
         See `ssge.methods.ssge.SSGEConfig`.
-    warm_start, n_neighbors, device, dtype, random_state, verbose
+    warm_start, n_neighbors, device, precision, random_state, verbose
         See `GraphEmbedder`.
 
     Notes
@@ -383,21 +390,26 @@ class SSGE(GraphEmbedder):
         lr: float | None = None,
         weight_decay: float | None = None,
         batch_nodes: int | None = None,
+        fanouts: Sequence[int] | None = None,
         alignment_weight: float | None = None,
         activation: Literal["elu", "relu", "none"] | None = None,
+        blocks: Sequence[Literal["features", "hops", "learned"]] | None = None,
+        hops: int | None = None,
+        columns: int | None = None,
         output_bias: bool | None = None,
         offset: float | None = None,
         normalization: Literal["out-in", "in"] | None = None,
         eigenvalue_floor: float | None = None,
         floor_mode: Literal["tangent", "clamp"] | None = None,
         objective: Literal["gaussian", "w-mse", "directclr"] | None = None,
+        covariance_momentum: float | None = None,
         shrinkage: float | None = None,
         direct_width: int | None = None,
         temperature: float | None = None,
         warm_start: bool = False,
         n_neighbors: int = 10,
         device: str = "cpu",
-        dtype: Literal["float32", "float64"] = "float32",
+        precision: Precision = "float32",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
     ) -> None:
@@ -410,21 +422,26 @@ class SSGE(GraphEmbedder):
         self.lr = lr
         self.weight_decay = weight_decay
         self.batch_nodes = batch_nodes
+        self.fanouts = fanouts
         self.alignment_weight = alignment_weight
         self.activation = activation
+        self.blocks = blocks
+        self.hops = hops
+        self.columns = columns
         self.output_bias = output_bias
         self.offset = offset
         self.normalization = normalization
         self.eigenvalue_floor = eigenvalue_floor
         self.floor_mode = floor_mode
         self.objective = objective
+        self.covariance_momentum = covariance_momentum
         self.shrinkage = shrinkage
         self.direct_width = direct_width
         self.temperature = temperature
         self.warm_start = warm_start
         self.n_neighbors = n_neighbors
         self.device = device
-        self.dtype = dtype
+        self.precision = precision
         self.random_state = random_state
         self.verbose = verbose
 
@@ -442,6 +459,9 @@ class SSGE(GraphEmbedder):
 def _nearest(X: Any, n_neighbors: int) -> Any:
     from sklearn.neighbors import kneighbors_graph
 
+    largest = max(abs(X.max()), abs(X.min()))
+    if largest > LARGEST:
+        raise InputError(f"X must hold numbers up to {LARGEST:g}, whose distances are finite; received {largest:.3g}.")
     n = X.shape[0]
     neighbors = min(n_neighbors, n - 1)
     log.info("No adjacency given: the graph of %d nearest neighbors is used.", neighbors)

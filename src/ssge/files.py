@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -39,11 +40,12 @@ def _clean(path: Path) -> None:
     """Remove temporary files for this path that a process left behind when it was killed."""
     for left in path.parent.glob(f".{glob.escape(path.stem)}-*-*{glob.escape(path.suffix)}"):
         process = left.name.removeprefix(f".{path.stem}-").partition("-")[0]
-        if process.isdecimal() and not _alive(int(process)):
+        if process.isdecimal() and not alive(int(process)):
             left.unlink(missing_ok=True)
 
 
-def _alive(process: int) -> bool:
+def alive(process: int) -> bool:
+    """Return whether a process of this number runs."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -51,6 +53,23 @@ def _alive(process: int) -> bool:
     except OSError:  # it is somebody else's
         return True
     return True
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Bring a file, or the names in a folder, to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError:  # some file systems have no such thing for folders
+        pass
+    finally:
+        os.close(handle)
 
 
 def _umask() -> int:

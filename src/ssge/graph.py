@@ -416,15 +416,16 @@ def _first_other(array: NDArray[Any]) -> str:
 
 def _checked_labels(given: Any, found: Any, n: int, name: str) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
     if given is not None:
-        return _classes(given, n)
+        return classes_of(given, n)
     try:
-        return (None, ()) if found is None else _classes(found, n)
+        return (None, ()) if found is None else classes_of(found, n)
     except InputError as error:  # labels that nobody asked for are no error
         log.warning("%s: the labels found in the graph are left out: %s", name, error)
         return None, ()
 
 
-def _classes(labels: Any, n: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def classes_of(labels: Any, n: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Return one class index per node, and the names of the classes where they have names."""
     array = array_of(labels, "labels")
     if array.dtype == object:
         for node, label in enumerate(array.reshape(-1).tolist()):

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from ssge.errors import InputError
 from ssge.files import atomic
@@ -91,8 +91,9 @@ class RunRecord(BaseModel):
     final: dict[str, float] = {}
     diagnostics: dict[str, float] = {}
     device: str = "cpu"
-    dtype: str = "float32"
+    precision: str = Field("float32", validation_alias=AliasChoices("precision", "dtype"))  # dtype: up to 0.1
     threads: int = 1
+    processes: int = 1
     machine: dict[str, str] = {}
     date: str = ""
     commit: str = ""

@@ -19,12 +19,14 @@ class Column(BaseModel):
     name
         Of the column; ``x`` for the feature matrix of a whole-graph file.
     kind
-        ``number``, ``boolean``, ``category`` (one column per level), ``vector`` (``width`` numbers per row) or
-        ``matrix`` (the features of a whole-graph file).
+        ``number``, ``boolean``, ``category`` (one column per level), ``vector`` (``width`` numbers per row), ``bag``
+        (how often each id occurs), ``text`` (words by TF-IDF) or ``matrix`` (the features of a whole-graph file).
     width
         Numbers per row; 1 but for vectors and matrices.
     levels
-        Of a category, in ascending order.
+        Of a category, in ascending order; the ids of a bag, the words of a text.
+    idf
+        Weights of the words of a text.
     indicator
         Whether a further column marks missing values.
     fill
@@ -40,9 +42,10 @@ class Column(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
-    kind: Literal["number", "boolean", "category", "vector", "matrix"]
+    kind: Literal["number", "boolean", "category", "vector", "bag", "text", "matrix"]
     width: int = 1
     levels: tuple[str, ...] = ()
+    idf: tuple[float, ...] = ()
     indicator: bool = False
     fill: tuple[float, ...] = ()
     means: tuple[float, ...] = ()
@@ -53,8 +56,9 @@ class Column(BaseModel):
     @property
     def encoding(self) -> str:
         """How its values become numbers, in words."""
-        if self.kind == "category":
-            how = "one feature per level"
+        sparse = {"category": "one feature per level", "bag": "how often each id occurs", "text": "TF-IDF of words"}
+        if self.kind in sparse:
+            how = sparse[self.kind]
         else:
             how = "standardized" if self.means else "0 or 1" if self.kind == "boolean" else "as it is"
         if not self.indicator:
@@ -66,6 +70,8 @@ class Column(BaseModel):
         """Of the feature columns made of it."""
         if self.kind == "category":
             names = [f"{self.name}={level}" for level in self.levels]
+        elif self.kind in ("bag", "text"):
+            names = [f"{self.name}:{level}" for level in self.levels]
         elif self.kind in ("vector", "matrix"):
             names = [f"{self.name}[{i}]" for i in range(self.width)]
         else:

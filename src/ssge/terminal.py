@@ -35,7 +35,7 @@ def explained(error: Exception) -> tuple[str, int]:
         return "output closed.", 141
     if isinstance(error, OSError):
         where = f": {error.filename}" if error.filename else ""
-        return printable(f"{error.strerror or one_line(error)}{where}"), 2
+        return cut(printable(f"{error.strerror or one_line(error)}{where}")), 2
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "memory" in str(error)):
         what = one_line(error) if str(error) else "the system has no more to give"
         return f"not enough memory: {what}.", 2
@@ -64,6 +64,7 @@ def as_flags(text: str) -> str:
     """
     text = _ARGUMENT.sub(lambda found: f"--{_flag(found[1])} {_words(found[2])}{_or(found[3])}", text)
     text = re.sub(r"\b(in|of|that) like\b", r"\1 the run", text)
+    text = re.sub(r"^memory(?= must | is | streams )", "--memory", text)
     return re.sub(rf"^({_OPTIONS})(?= is | are |: Input )", lambda found: f"--{_flag(found[1])}", text)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 import torch
@@ -12,8 +12,11 @@ from torch import Tensor
 from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.ops.adjacency import Adjacency, Normalization
+from ssge.ops.collective import own_rows
 from ssge.ops.features import Features
+from ssge.ops.neighbor_sampling import NeighborSampler
 from ssge.ops.random import Key
+from ssge.ops.sharded import ShardedAdjacency, ShardedFeatures
 
 
 class View(NamedTuple):
@@ -63,17 +66,44 @@ class View(NamedTuple):
         part = View(self.features.select(nodes), self.adjacency.subgraph(nodes), labels)
         return part._replace(seeds=torch.searchsorted(nodes, seeds))
 
-    def node_batches(self, size: int | None, hops: int, key: Key) -> Iterator[View]:
+    def node_batches(
+        self, size: int | None, hops: int, key: Key, fanouts: Sequence[int] | None = None
+    ) -> Iterator[View]:
         """Yield parts of the view in which each node is a seed once, in random order; None: the whole view.
 
-        A part is the k-hop subgraph of its seeds, so that their representations are those in the whole view.
+        A part is the k-hop subgraph of its seeds, so that their representations are those in the whole view. Where
+        several processes share a run, each takes some of the seeds. With ``fanouts`` a part is a sample of that
+        subgraph (`ssge.ops.neighbor_sampling`), and representations are unbiased layer by layer.
         """
-        if size is None or size >= self.num_nodes:
+        if size is None or (size >= self.num_nodes and fanouts is None):
             yield self
             return
+        if fanouts is not None and len(fanouts) != hops > 0:
+            raise InputError(
+                f"fanouts must be {hops} numbers, one for each hop of the encoder; received {len(fanouts)}."
+            )
+        sampler = NeighborSampler(self.adjacency, fanouts) if fanouts is not None and hops else None
         order = key.fold_in("order").permutation(self.num_nodes, self.features.device)
-        for seeds in order.tensor_split(math.ceil(self.num_nodes / size)):
-            yield self.k_hop_subgraph(seeds.sort().values, hops)
+        for step, part in enumerate(order.tensor_split(math.ceil(self.num_nodes / size))):
+            seeds = part.sort().values[own_rows(part.numel())]
+            if sampler is None:
+                yield self.k_hop_subgraph(seeds, hops)
+            else:
+                yield self.sampled(sampler, seeds, key.at_step(step))
+
+    def sampled(self, sampler: NeighborSampler, seeds: Tensor, key: Key) -> View:
+        """Return a sampled neighborhood of some nodes as a view, the seeds first."""
+        part = sampler.sample(seeds, key)
+        first = torch.arange(seeds.numel(), device=seeds.device)
+        return View(self.features.select(part.nodes), sampler.adjacency(part), seeds=first)
+
+    def shard(self) -> View:
+        """Return the rows of the view that belong to this process, of which all processes together make products.
+
+        Rows of a representation depend on all nodes, as in the whole view: `ssge.ops.sharded.ShardedAdjacency`.
+        """
+        adjacency = ShardedAdjacency(self.adjacency.pattern, self.adjacency.normalization, self.adjacency.drops)
+        return View(ShardedFeatures(self.features, own_rows(self.num_nodes)), adjacency)
 
     def at_seeds(self, rows: Tensor) -> Tensor:
         """Return the rows of the seeds, out of one row per node."""

@@ -31,7 +31,7 @@ def test_every_record_is_of_one_script() -> None:
 def test_settings_and_protocol_are_those_of_the_recipe(name: str) -> None:
     record = pages.read(RECORDS[name])
     assert pages.differences(record) == []
-    if isinstance(record, Summary) and record.recipe.name != f"defaults/{record.recipe.dataset}":
+    if isinstance(record, Summary):
         assert name == f"recipes/{record.recipe.name}.json"
         assert all(record.protocol.name in run.scores for run in record.records)
         assert len({run.threads for run in record.records if run.recipe}) == 1
@@ -66,12 +66,6 @@ def test_settings_that_came_or_went_are_told() -> None:
     assert pages.differences(summary) == ["learning_rate is no setting any more", "lr is not in the record"]
     gone = summary.model_copy(update={"recipe": summary.recipe.model_copy(update={"name": "ssge/atlantis"})})
     assert pages.differences(gone) == ["recipe ssge/atlantis is gone"]
-
-
-def test_changed_defaults_are_told() -> None:
-    summary = Summary.read(pages.RESULTS / "defaults" / "cora.json")
-    summary.records[-1].graph["num_nodes"] = 100  # narrower layers
-    assert any(line.startswith("widths [512, 512], now") for line in pages.differences(summary))
 
 
 def test_changed_code_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

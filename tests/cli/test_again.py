@@ -210,7 +210,7 @@ def test_too_little_memory_is_told_before_anything_is_written(
 ) -> None:
     asked = []
     monkeypatch.setattr(running, "check_memory", lambda *arguments: asked.append(arguments))
-    assert ssge("fit", "karate", "--out", "x", "--epochs", "0", "--dtype", "float64", "--quiet").code == 0
+    assert ssge("fit", "karate", "--out", "x", "--epochs", "0", "--precision", "float64", "--quiet").code == 0
     ((graph, planned),) = asked
     assert planned.method.name == "ssge"
     assert graph.num_nodes == 34 and planned.config.epochs == 0 and planned.dtype == "float64"

@@ -35,7 +35,7 @@ def test_a_default_given_as_a_flag_is_the_default(method: str) -> None:
 def test_what_follows_the_graph_is_said_so() -> None:
     ssge = settings()["ssge"]
     assert [name for name in ssge if ssge[name]["default"] == "follows the graph"] == [
-        "epochs", "uniformity_weight", "widths",
+        "epochs", "uniformity_weight", "widths", "blocks",
     ]  # fmt: skip
     assert described(METHODS["bgrl"])["epochs"]["default"] == METHODS["bgrl"].Config().epochs
 

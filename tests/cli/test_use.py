@@ -235,3 +235,12 @@ def test_mistakes_are_one_line(file: Path, tmp_path: Path, failing: Command) -> 
     }.items():
         assert message in failing(*words)
     assert (tmp_path / "there.csv").read_text() == "mine"
+
+
+@pytest.mark.parametrize("command", [("neighbors", "=1+1", "-k", "1"), ("cluster", "-k", "2"), ("outliers", "-k", "1")])
+def test_ids_are_no_formulas_in_a_safe_csv(tmp_path: Path, ssge: Command, command: tuple[str, ...]) -> None:
+    file, (name, *words) = tmp_path / "e.parquet", command
+    write_embedding(file, ids_of(["=1+1", "@x", "-y", "z"]), planted().vectors[:4])
+    for flags, first in (((), "=1+1"), (("--safe-csv",), "'=1+1")):
+        ssge(name, file, *words, "--out", tmp_path / "t.csv", "--force", *flags)
+        assert first in pd.read_csv(tmp_path / "t.csv")["id"].tolist()

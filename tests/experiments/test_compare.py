@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from graphs import random_graph
+from graphs import dense, random_graph
 from ssge.experiments import compare as module
 from ssge.experiments.compare import Summary, compare
 from ssge.experiments.protocols import PROTOCOLS
 from ssge.experiments.references import (
     CLUSTERINGS,
     UNTRAINED,
-    mean_of_hops,
-    propagated_features,
     spectral_clustering,
 )
 from ssge.experiments.tables import HEADINGS, cells
@@ -71,11 +69,26 @@ def test_spectral_clustering_uses_edges_alone_and_one_column_a_class() -> None:
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_mean_of_hops_is_the_mean_of_all_powers(sparse: bool) -> None:
-    features = np.where(np.random.default_rng(0).random((120, 30)) < 0.02, 1.0, 0.0)
+def test_training_free_rows_keep_all_columns_and_their_scale(sparse: bool) -> None:
+    features = np.where(np.random.default_rng(0).random((120, 600)) < 0.02, 1.0, 0.0)
     graph = replace(GRAPH, features=sp.csr_array(features) if sparse else features)
-    for hops in (0, 1, 8):
-        expected = np.mean([propagated_features(graph, k) for k in range(hops + 1)], axis=0)
-        found = mean_of_hops(graph, hops)
+    adjacency = dense(graph) + np.eye(120)
+    adjacency /= np.sqrt(np.outer(adjacency.sum(axis=1), adjacency.sum(axis=0)))
+    hops = [np.linalg.matrix_power(adjacency, k) @ features for k in range(9)]
+    expected = {
+        "raw features": features,
+        "propagated features": hops[2],
+        "mean of 8 hops": np.mean(hops, axis=0),
+        "SSGC, 8 hops": 0.05 * features + 0.95 * np.mean(hops[1:], axis=0),
+    }
+    for name, rows in expected.items():
+        found = UNTRAINED[name](graph)
         assert type(found) is np.ndarray
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+        np.testing.assert_allclose(found, rows, atol=1e-12)
+
+
+def test_what_is_not_trained_has_no_untrained_row(tmp_path: Path) -> None:
+    recipe = Recipe(name="sgc/random", method="sgc", dataset="random", config={})
+    lines = compare(recipe, GRAPH, QUICK, 1, tmp_path, quiet=True).rows()
+    assert [line.name for line in lines] == [*UNTRAINED, "SGC"]
+    assert lines[1].accuracy == lines[-1].accuracy  # the same rows but for their scale, to which the probe is blind

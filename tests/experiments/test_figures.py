@@ -17,6 +17,7 @@ from ssge.errors import InputError
 from ssge.experiments import figures
 from ssge.experiments.figures import canvas, curves
 from ssge.experiments.figures import map as maps
+from ssge.experiments.layout import lay_out
 
 PACKAGES = {
     "sklearn": "cluster linear_model svm tree ensemble metrics preprocessing decomposition manifold io",
@@ -86,7 +87,7 @@ def draw(kind: str, path: Path) -> Path:
         case "loss_curves":
             return figures.loss_curves(path, HISTORY, "The loss falls")
         case "covariance":
-            return figures.covariance(path, embedding, embedding[:, :3])
+            return figures.correlations(path, {"Before": embedding, "After": embedding[:, :3]})
         case _:
             return figures.spectrum(path, {"one": embedding, "two": embedding[:, :3]})
 
@@ -211,7 +212,7 @@ def test_map_draws_at_most_max_points_and_the_seed_chooses_them(
 
 def test_map_keeps_separate_clusters_apart() -> None:
     embedding, labels = clusters(150, 64, 3)
-    layout, axis_names = maps._layout(embedding, seed=0)
+    layout, axis_names = lay_out(embedding, seed=0)[:2]
     assert axis_names == ("t-SNE 1", "t-SNE 2")
     distance = np.linalg.norm(layout[:, None] - layout[None], axis=2)
     np.fill_diagonal(distance, np.inf)
@@ -220,8 +221,8 @@ def test_map_keeps_separate_clusters_apart() -> None:
 
 def test_map_does_not_depend_on_the_scale_or_place_of_the_embedding() -> None:
     embedding, _ = clusters(40, 8, 3)
-    layout, _ = maps._layout(embedding, seed=0)
-    moved, _ = maps._layout(embedding * 4.0 + 2.0, seed=0)
+    layout, _ = lay_out(embedding, seed=0)[:2]
+    moved, _ = lay_out(embedding * 4.0 + 2.0, seed=0)[:2]
     distances = [np.linalg.norm(z[:, None] - z[None], axis=2).argsort(axis=1)[:, 1] for z in (layout, moved)]
     assert (distances[0] == distances[1]).mean() > 0.8
 
@@ -235,14 +236,14 @@ def test_map_of_tiny_embeddings(n: int, d: int, tmp_path: Path) -> None:
 
 def test_two_components_of_few_nodes_keep_their_distances() -> None:
     embedding = np.random.default_rng(1).normal(size=(3, 9))  # three points always lie on a plane
-    layout, _ = maps._layout(embedding, seed=0)
+    layout, _ = lay_out(embedding, seed=0)[:2]
     expected = np.linalg.norm(embedding[:, None] - embedding[None], axis=2)
     np.testing.assert_allclose(np.linalg.norm(layout[:, None] - layout[None], axis=2), expected, atol=1e-12)
 
 
 def test_map_of_a_collapsed_embedding_is_one_point(tmp_path: Path) -> None:
     embedding = np.full((40, 16), 0.3, dtype=np.float32)
-    layout, _ = maps._layout(embedding, seed=0)
+    layout, _ = lay_out(embedding, seed=0)[:2]
     np.testing.assert_allclose(layout, 0.0, atol=1e-6)
     figures.embedding_map(tmp_path / "map.png", embedding, None)
 
@@ -273,7 +274,7 @@ def test_many_dotted_classes_share_hues_and_are_named_without_overlap(drawn: lis
 
 def test_every_class_has_its_own_color() -> None:
     for names in (MODULES, [f"cs.{k}" for k in range(40)], [f"topic {k}" for k in range(49)]):
-        colors, dark, families = maps._class_colors(names)
+        colors, dark, families = maps.class_colors(names)
         assert len(np.unique(colors.round(3), axis=0)) == len(names)
         assert colors.min() >= 0
         assert colors.max() <= 1
@@ -337,7 +338,7 @@ def test_curves_refuse_a_history_without_epoch_and_total(history: list[dict[str,
 def test_covariance_shows_absolute_correlations_on_one_scale(drawn: list[Any], tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     before, after = rng.normal(size=(50, 4)) @ rng.normal(size=(4, 9)), rng.normal(size=(60, 300))
-    figures.covariance(tmp_path / "covariance.png", before, after)
+    figures.correlations(tmp_path / "covariance.png", {"Before": before, "After": after})
     left, right = (axes.images[0] for axes in drawn[0].axes[:2])
     np.testing.assert_allclose(left.get_array(), np.abs(np.corrcoef(before.T)), atol=1e-12)
     np.testing.assert_allclose(right.get_array(), np.abs(np.corrcoef(after[:, :256].T)), atol=1e-12)
@@ -349,7 +350,7 @@ def test_covariance_shows_absolute_correlations_on_one_scale(drawn: list[Any], t
 def test_covariance_masks_constant_columns_only() -> None:
     embedding = np.random.default_rng(7).normal(size=(20, 3)).astype(np.float32)
     embedding[:, 1] = 0.1
-    correlation = curves._absolute_correlation(embedding, "before")
+    correlation = curves.absolute_correlation(embedding, "before")
     assert np.isnan(correlation[1]).all()
     assert np.isnan(correlation[:, 1]).all()
     assert np.isfinite(correlation[np.ix_([0, 2], [0, 2])]).all()
@@ -357,7 +358,7 @@ def test_covariance_masks_constant_columns_only() -> None:
 
 def test_covariance_needs_two_rows(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="after must have at least two rows"):
-        figures.covariance(tmp_path / "covariance.png", np.eye(3), np.ones((1, 3)))
+        figures.correlations(tmp_path / "covariance.png", {"Before": np.eye(3), "After": np.ones((1, 3))})
 
 
 def test_spectrum_shows_eigenvalues_and_effective_ranks(drawn: list[Any], tmp_path: Path) -> None:

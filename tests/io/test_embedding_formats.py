@@ -135,7 +135,7 @@ def test_a_failed_write_leaves_the_old_pair(tmp_path: Path, monkeypatch: pytest.
         raise OSError("disk full")
 
     with monkeypatch.context() as patched:
-        patched.setattr("pyarrow.parquet.write_table", fail)
+        patched.setattr("pyarrow.parquet.ParquetWriter.write_table", fail)
         with pytest.raises(OSError, match="disk full"):
             write_embedding(path, np.arange(3) + 1, vectors(3) + 1)
     np.testing.assert_array_equal(read_embedding(path).vectors, vectors(3))

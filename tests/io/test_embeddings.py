@@ -63,11 +63,11 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
     write_embedding(path, np.arange(3), vectors(3))
     before = path.read_bytes()
 
-    def half(_table: Any, where: Path, **_options: Any) -> None:
-        where.write_bytes(b"PAR1")
+    def half(writer: Any, _table: Any) -> None:
+        Path(writer.where).write_bytes(b"PAR1")
         raise OSError("disk full")
 
-    monkeypatch.setattr(pq, "write_table", half)
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", half)
     with pytest.raises(OSError, match="disk full"):
         write_embedding(path, np.arange(3), vectors(3) + 1)
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]

@@ -213,13 +213,15 @@ def test_columns_of_every_kind(tmp_path: Path) -> None:
         "bag": [[1], [2], [3], [4]],
         "count": pa.array([1, 2, 3, 4], pa.uint8()),
     })  # fmt: skip
-    graph = ssge.read_graph(pa.table(EDGES), nodes)
+    with pytest.warns(UserWarning, match="'bag' holds lists of 1 integers, quantities or ids"):
+        ssge.read_graph(pa.table(EDGES), nodes)
+    graph = ssge.read_graph(pa.table(EDGES), nodes, columns=["flag", "vector", "bag", "count"])
     assert graph.schema is not None
     assert graph.schema.names == ("flag", "vector[0]", "vector[1]", "bag[0]", "count")
     assert graph.features.tolist() == [[1, 1, 2, 1, 1], [0, 3, 4, 2, 2], [1, 5, 6, 3, 3], [1, 7, 8, 4, 4]]
     path = tmp_path / "n.parquet"
     pq.write_table(nodes, path)
-    assert np.array_equal(ssge.read_graph(pa.table(EDGES), path).features, graph.features)
+    assert np.array_equal(ssge.read_graph(pa.table(EDGES), path, like=graph).features, graph.features)
 
 
 def test_missing_values_and_scale() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
@@ -133,7 +134,7 @@ def test_typed_tables() -> None:
     day = datetime.date(2020, 1, 1)
     refused(r"column 'd' holds dates or times", edges, NODES.append_column("d", [[day, day]]), columns=["d"])
     refused(r"nodes, row 2, column 'l': lists must be as long.*1 found, 2 before", edges,
-            NODES.append_column("l", [[[1, 2], [3]]]))  # fmt: skip
+            NODES.append_column("l", [[[1.5, 2.5], [3.5]]]))  # fmt: skip
     refused(r"column 's' is of type struct", edges, NODES.append_column("s", [[{"a": 1}, {"a": 2}]]), columns=["s"])
     refused(
         r"edges, row 2, column 'source': the id is missing", pa.table({"source": ["a", None], "target": ["b", "c"]})
@@ -180,6 +181,32 @@ def test_parquet(tmp_path: Path) -> None:
         pa.table({"source": [None], "target": ["b"]}, pq.read_schema(folder / "0.parquet")), folder / "1.parquet"
     )
     refused(r"1.parquet, row 1, column 'source': the id is missing", folder)
+
+
+@pytest.mark.parametrize("form", ["gz", "zst", "blanks", "plain"])
+def test_threads_of_arrow_own_nothing_of_python(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They go on after an error, and one that frees an object of Python while Python exits aborts the process."""
+    text, given = b"source,target\n" + b"a,b\nb,c\n" * 50, []
+    pack = {"gz": gzip.compress, "zst": lambda data: pa.Codec("zstd").compress(data, asbytes=True)}
+    path = tmp_path / "e.csv"
+    path.write_bytes(pack.get(form, bytes)(text.replace(b",", b"  ") if form == "blanks" else text))
+    real = pyarrow.csv.read_csv
+
+    def spy(source: Any, *options: Any) -> Any:
+        given.append(source)
+        return real(source, *options)
+
+    monkeypatch.setattr(pyarrow.csv, "read_csv", spy)
+    monkeypatch.setattr(pa, "py_buffer", lambda data: pytest.fail("memory of Python"))
+    before = pa.total_allocated_bytes()
+    assert ssge.read_graph(path, features="degree").num_nodes == 3
+    (source,) = given
+    assert isinstance(source, pa.OSFile | pa.BufferReader)
+    if isinstance(source, pa.BufferReader):  # the text is in memory of Arrow as long as the source lives
+        held = pa.total_allocated_bytes() - before
+        del source
+        given.clear()
+        assert held - (pa.total_allocated_bytes() - before) >= 400
 
 
 def npz(path: Path, **arrays: Any) -> Path:
@@ -262,9 +289,12 @@ def test_json(tmp_path: Path) -> None:
     path = tmp_path / "g.json"
     for content in ('{"nodes": [], "links": []}', '\n[{"source": 1, "target": 2}]'):
         path.write_text(content)
-        refused(r"g.json is JSON, which is not read; .*to_csv.*node_link_graph", path)
+        refused(r"g.json is JSON, which is read as features of nodes alone, .*.*to_csv.*node_link_graph", path)
     path.write_text("source,target\n1,2\n")
     assert ssge.read_graph(path, features="degree").node_ids.tolist() == [1, 2]
+    path = tmp_path / "g.csv"
+    path.write_text('[{"source": 1, "target": 2}]')  # would be an edge from [{"source": 1 to "target": 2}]
+    refused(r"g.csv is JSON", path)
 
 
 def test_columns_that_were_asked_for_with_decimal_commas(tmp_path: Path) -> None:

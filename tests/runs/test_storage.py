@@ -9,14 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from cli.commands import code_of
-from ssge import GraphEmbedder, load_dataset
+from ssge import GraphEmbedder, load_dataset, read_graph
 from ssge.errors import InputError, InterruptedRun, SSGEError
 from ssge.runs import storage
 from ssge.runs.fit import Run, fit
-from ssge.runs.folder import CHECKPOINT, FILES, RunFolder
+from ssge.runs.folder import CHECKPOINT, CONFIG, FILES, HISTORY, RunFolder
 from ssge.runs.plan import plan
 
 OWN = {"README.md": "my notes\n", "config.toml": "mine = 1\n", "features.json": "{}\n", "thesis.txt": "years of work\n"}
@@ -27,7 +28,10 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def trained(epochs: int = 2, seed: int = 0) -> Run:
-    graph = load_dataset("karate")
+    """Return a run on tables, so that its folder has every file there is."""
+    ends = [str(i % 20) for i in range(0, 60)], [str(i * 7 % 20) for i in range(1, 61)]
+    nodes = pa.table({"id": [str(i) for i in range(20)], "age": [i % 7 for i in range(20)], "plan": list("ab") * 10})
+    graph = read_graph(pa.table({"source": ends[0], "target": ends[1]}), nodes)
     return fit(graph, plan(graph.info, settings={"epochs": epochs, "widths": (8, 4)}, seed=seed))
 
 
@@ -67,6 +71,21 @@ def test_a_folder_with_other_names_can_hold_a_run(tmp_path: Path, two_runs: tupl
         assert RunFolder(tmp_path).read_record().seed == run.record.seed
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
     assert {path.name for path in tmp_path.iterdir()} <= {*FILES, storage.SUMS, "thesis.txt"}
+
+
+def test_sums_cannot_name_a_file_elsewhere(tmp_path: Path, two_runs: tuple[Run, Run]) -> None:
+    """A run from somebody else that is replaced with --force must not take files outside its folder with it."""
+    folder = write(tmp_path / "run", two_runs[0])
+    (tmp_path / "thesis.txt").write_text("years of work")
+    sums = folder.path / storage.SUMS
+    for name in ("../thesis.txt", str(tmp_path / "thesis.txt"), "", "..", ".run"):
+        sums.write_text(sums.read_text().splitlines()[0] + f"\n{'0' * 64}  {name}\n")
+        with pytest.raises(InputError, match="SHA256SUMS is missing or damaged"):
+            folder.read_record()
+        with pytest.raises(InputError, match="which no run of this version has written"):
+            write(folder.path, two_runs[1], force=True)
+        write(folder.path.with_name("other"), two_runs[1], force=True)
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
 def test_the_sums_are_those_of_sha256sum(tmp_path: Path, two_runs: tuple[Run, Run]) -> None:
@@ -115,6 +134,7 @@ def test_a_flipped_bit_anywhere_is_refused(tmp_path: Path, two_runs: tuple[Run, 
     rng, whole = random.Random(0), content(folder.path)
     expected = (two_runs[0].record, two_runs[0].embedding.vectors.tobytes(), two_runs[0].history)
     refused = 0
+    assert set(whole) == {*FILES, storage.SUMS}
     for _ in range(500):
         name = rng.choice(sorted(whole))
         data = bytearray(whole[name])
@@ -123,6 +143,7 @@ def test_a_flipped_bit_anywhere_is_refused(tmp_path: Path, two_runs: tuple[Run, 
         try:
             model = folder.read_model()
             found = (folder.read_record(), folder.read_embedding().vectors.tobytes(), folder.read_history())
+            assert folder.read_schema() == two_runs[0].schema
             assert found == expected and model.state_dict().keys() == two_runs[0].method.state_dict().keys(), name
         except SSGEError as error:
             assert len(str(error).splitlines()) == 1
@@ -131,22 +152,30 @@ def test_a_flipped_bit_anywhere_is_refused(tmp_path: Path, two_runs: tuple[Run, 
     assert refused > 300  # README.md, config.toml and much of the sums are not read back
 
 
-def test_a_flipped_bit_in_a_checkpoint_is_refused(tmp_path: Path) -> None:
+def test_a_flipped_bit_in_an_unfinished_run_is_refused_or_not_read(tmp_path: Path) -> None:
     graph, folder = load_dataset("karate"), RunFolder(tmp_path / "run")
     planned = plan(graph.info, settings={"epochs": 4, "widths": (8, 4)})
     whole = fit(graph, planned).embedding.vectors.tobytes()
     with pytest.raises(InterruptedRun):
         fit(graph, planned, folder, observers=[lambda line: line["epoch"] == 2])
-    path, rng = folder.path / storage.WORK / CHECKPOINT, random.Random(0)
-    saved = path.read_bytes()
-    for _ in range(60):
-        data = bytearray(saved)
+    rng, kept = random.Random(0), tmp_path / "kept"
+    shutil.copytree(folder.path, kept)
+    names = {path.name for path in (kept / storage.WORK).iterdir() if path.stat().st_size}
+    assert names >= {CHECKPOINT, CONFIG, HISTORY}
+    for name in [CHECKPOINT] * 60 + sorted(names - {CHECKPOINT}) * 3:
+        path = folder.path / storage.WORK / name
+        data = bytearray(path.read_bytes())
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         path.write_bytes(data)
-        with pytest.raises(SSGEError) as caught:
-            fit(graph, planned, folder, resume=True)
-        assert len(str(caught.value).splitlines()) == 1
-    path.write_bytes(saved)
+        if name == CHECKPOINT:
+            with pytest.raises(SSGEError) as caught:
+                fit(graph, planned, folder, resume=True)
+            assert len(str(caught.value).splitlines()) == 1
+        else:  # the checkpoint holds all that is read
+            resumed = fit(graph, planned, folder, resume=True)
+            assert resumed.embedding.vectors.tobytes() == whole and folder.read_history() == resumed.history
+        shutil.rmtree(folder.path)
+        shutil.copytree(kept, folder.path)
     assert fit(graph, planned, folder, resume=True).embedding.vectors.tobytes() == whole
 
 

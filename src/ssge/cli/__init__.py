@@ -4,9 +4,11 @@ Results go to standard output (``--json`` for machines), everything else to stan
 """
 
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import FunctionType, NoneType
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 from cyclopts import App, CycloptsError
 
 from ssge import __version__
-from ssge.cli import apply, evaluate, info, train
+from ssge.cli import apply, compare, convert, evaluate, export, info, links, look, reproduce, train
 from ssge.cli.options import examples, with_settings
 from ssge.cli.settings import all_settings, settings_class
 from ssge.errors import InputError, SSGEError
@@ -39,8 +41,14 @@ def application(config: Any = NoneType) -> App:
         help_format="plaintext",
     )
     train.register(app, config)
+    convert.register(app)
     evaluate.register(app, config)
+    compare.register(app)
+    reproduce.register(app)
     apply.register(app)
+    links.register(app)
+    export.register(app)
+    look.register(app)
     info.register(app)
     return app
 
@@ -52,22 +60,47 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = [word for word in words if word != "--debug"]
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, force=True)
     logging.root.handlers[0].setFormatter(FlagFormatter("%(message)s"))
-    logging.getLogger("matplotlib").setLevel(logging.WARNING)
+    for chatty in ("matplotlib", "openTSNE"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     warnings.showwarning = one_line_warning
     try:
         if any("\0" in word for word in words):
             raise InputError("A word of the command holds a NUL, which no name of a file may.")
         config = settings_class(_asked_method(words)) if words and words[0] in TRAINING else NoneType
-        application(config)(words, exit_on_error=False, print_error=False)
+        with _processes(words):
+            application(config)(words, exit_on_error=False, print_error=False)
     except Exception as error:
         if debug:
             raise
         message, code = explained(error)
-        print(f"ssge: {message}", file=sys.stderr)
+        if _speaks():
+            print(f"ssge: {message}", file=sys.stderr)
         sys.exit(code)
     except KeyboardInterrupt:
         print("ssge: interrupted.", file=sys.stderr)
         sys.exit(130)
+
+
+def _processes(words: list[str]) -> AbstractContextManager[None]:
+    """Join the other processes of a command that ``torchrun`` started; only the first of them tells about progress."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return nullcontext()
+    if words[:1] != ["fit"]:
+        raise InputError(f"Several processes can share ssge fit alone; received ssge {' '.join(words[:1])}.")
+    if os.environ.get("RANK", "0") != "0":
+        logging.getLogger().setLevel(logging.CRITICAL)
+    from ssge.training.distributed import joined
+
+    return joined()
+
+
+def _speaks() -> bool:
+    """Say whether it is this process that tells the user what went wrong."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return True
+    from ssge.training.distributed import first_to_speak
+
+    return first_to_speak()
 
 
 def _asked_method(words: list[str]) -> str:

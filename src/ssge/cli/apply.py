@@ -8,7 +8,19 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from ssge.cli.options import AS_FOUND, READING, USE, Reading, Switch, be_quiet, examples, use_threads
+from ssge.cli.options import (
+    AS_FOUND,
+    BY_ID,
+    NAMING,
+    READING,
+    USE,
+    Naming,
+    Reading,
+    Switch,
+    be_quiet,
+    examples,
+    use_threads,
+)
 from ssge.terminal import print_cells
 
 log = logging.getLogger(__name__)
@@ -30,14 +42,16 @@ def register(app: App) -> None:
         group=USE,
         help_epilogue=examples(
             "ssge neighbors run numpy.linalg -k 5",
+            "ssge neighbors run 'Bank of America' --show page_name,page_type",
             "ssge neighbors embedding.parquet 12 40 --metric euclidean --json",
             "ssge neighbors run --all -k 20 --out neighbors.parquet",
+            "ssge neighbors run SFO --exclude-linked routes.csv",
         ),
     )
     app.command(
         cluster,
         group=USE,
-        help_epilogue=examples("ssge cluster run -k 7", "ssge cluster run -k 20 --seed 1 --out clusters.csv --json"),
+        help_epilogue=examples("ssge cluster run -k 7", "ssge cluster run -k 20 --show page_name --out clusters.csv"),
     )
     app.command(
         classify,
@@ -50,7 +64,7 @@ def register(app: App) -> None:
     app.command(
         outliers,
         group=USE,
-        help_epilogue=examples("ssge outliers run", "ssge outliers run -k 100 --out outliers.csv --json"),
+        help_epilogue=examples("ssge outliers run", "ssge outliers run -k 100 --show page_name,page_type"),
     )
 
 
@@ -62,8 +76,10 @@ def embed(
     out: Path,
     only: Literal["new"] | None = None,
     force: Switch = False,
+    safe_csv: Switch = False,
     device: str = "cpu",
     threads: int | None = None,
+    memory: str | None = None,
     quiet: Switch = False,
     json: Switch = False,
     reading: Annotated[Reading, READING] = AS_FOUND,
@@ -86,10 +102,14 @@ def embed(
         or aggregated features of these nodes come from. Nothing else in the tables matters.
     force
         Replace the file if it exists.
+    safe_csv
+        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
     device
         cpu, cuda, cuda:1, ..., or auto.
     threads
         Processor threads.
+    memory
+        Stream a graph folder (ssge convert) so that the process stays below this, as in 2GB.
     quiet
         Show no notes.
     json
@@ -101,15 +121,18 @@ def embed(
 
     from ssge.cli.train import read_options, tell_drift
     from ssge.errors import InputError
-    from ssge.experiments.sources import is_dataset, open_graph
+    from ssge.experiments.sources import is_dataset, open_graph, open_streamed
     from ssge.io.embeddings import Embedding, check_embedding_target, write_embedding
     from ssge.runs.fit import check_vectors
     from ssge.runs.folder import RunFolder
     from ssge.training.device import choose_device
+    from ssge.training.streaming import streamed_embedding, streamed_view
 
     check_embedding_target(out, force)
     folder = RunFolder(run)
-    record, known = folder.read_record(), folder.read_embedding()
+    if memory and only:
+        raise InputError("--memory embeds all nodes; leave --only out.")
+    record, known = folder.read_record(), None if memory else folder.read_embedding()
     model = folder.read_model(str(choose_device(device)))
     schema = folder.read_schema()
     if not model.inductive and not is_dataset(graph) and Path(graph).resolve() != Path(record.dataset):
@@ -117,7 +140,15 @@ def embed(
             f"{model.title} has vectors only for the nodes of the graph it was trained on: they are in "
             f"{folder.embedding}; train on {graph} to embed that."
         )
-    data = open_graph(graph, read_options(graph, reading, record, schema), schema)
+    options = read_options(graph, reading, record, schema)
+    if known is None:
+        assert memory is not None
+        stored = open_streamed(graph, memory, out.absolute().parent, options, schema)
+        vectors: Any = streamed_embedding(model, streamed_view(model, stored))
+        write_embedding(out, stored.node_ids, vectors, safe_csv)
+        _tell_embedding(out, vectors.shape, json)
+        return
+    data = open_graph(graph, options, schema)
     nodes = None
     if only:
         nodes = np.flatnonzero(known.find(data.node_ids) < 0)
@@ -127,13 +158,18 @@ def embed(
     vectors = model.embed(data, nodes).cpu().numpy()
     check_vectors(vectors)
     found = Embedding(data.node_ids if nodes is None else data.node_ids[nodes], vectors)
-    write_embedding(out, *found)
+    write_embedding(out, *found, safe_csv)
     if not only:
         tell_drift(known, found)
+    _tell_embedding(out, vectors.shape, json)
+
+
+def _tell_embedding(path: Path, shape: tuple[int, int], json: bool) -> None:
+    """Tell what was written."""
     if json:
-        print(jsonlib.dumps({"nodes": vectors.shape[0], "columns": vectors.shape[1], "file": str(out)}))
+        print(jsonlib.dumps({"nodes": shape[0], "columns": shape[1], "file": str(path)}))
     else:
-        print(f"{vectors.shape[0]:,} nodes x {vectors.shape[1]} columns: {out}")
+        print(f"{shape[0]:,} nodes x {shape[1]} columns: {path}")
 
 
 def neighbors(
@@ -144,10 +180,13 @@ def neighbors(
     every: Annotated[bool, Parameter(name="--all", negative="")] = False,
     metric: Literal["cosine", "euclidean"] = "cosine",
     backend: Literal["exact", "faiss"] = "exact",
+    exclude_linked: str | None = None,
     out: Path | None = None,
     force: Switch = False,
+    safe_csv: Switch = False,
     quiet: Switch = False,
     json: Switch = False,
+    naming: Annotated[Naming, NAMING] = BY_ID,
 ) -> None:
     """Show the nodes nearest to some nodes.
 
@@ -156,19 +195,23 @@ def neighbors(
     run
         Folder of a run, or a file with an embedding.
     ids
-        The nodes asked about.
+        The nodes asked about; with --show, names in its first column will do.
     k
         How many neighbors of each.
     every
         Ask about all nodes; needs --out.
     metric
-        cosine, or euclidean distance; columns are centered first.
+        cosine, or euclidean distance, of the vectors as they are written.
     backend
         exact, or faiss for millions of nodes; its recall is measured and logged.
+    exclude_linked
+        Leave out nodes that have an edge to the one asked about: a file of edges, or the name of a dataset.
     out
         Write id, rank, neighbor and cosine or distance to a .csv or .parquet file.
     force
         Replace the file if it exists.
+    safe_csv
+        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
     quiet
         No notes.
     json
@@ -177,8 +220,10 @@ def neighbors(
     be_quiet(quiet)
     import numpy as np
 
-    from ssge.errors import InputError
+    from ssge.errors import InputError, printable
     from ssge.io.results import check_target, write_results
+    from ssge.runs.answers import neighbor_columns, value_of
+    from ssge.runs.names import open_named
     from ssge.tasks.search import search
 
     logging.getLogger("faiss").setLevel(logging.WARNING)  # it tells which of its libraries it tries
@@ -187,46 +232,29 @@ def neighbors(
     if every and out is None:
         raise InputError("--all needs --out FILE for its result.")
     check_target(out, force)
-    embedding = _embedding(run)
-    names = embedding.node_ids
-    rows = np.arange(len(names)) if every else embedding.positions(ids)
-    found = search(embedding.vectors, rows, k, metric, backend)
-    value = "cosine" if metric == "cosine" else "distance"
-
-    def batches(size: int = 1 << 14) -> Iterator[dict[str, Any]]:
-        for start in range(0, len(rows), size):
-            part = slice(start, start + size)
-            yield {
-                "id": np.repeat(names[rows[part]], k),
-                "rank": np.tile(np.arange(1, k + 1), len(rows[part])),
-                "neighbor": names[found.position[part].ravel()],
-                value: found.score[part].ravel(),
-            }
-
+    embedding, names = open_named(run, naming.show, naming.nodes, naming.id)
+    rows = np.arange(len(embedding.node_ids)) if every else names.positions(ids)
+    linked = None if exclude_linked is None else _linked(exclude_linked, embedding.node_ids)
+    found = search(embedding.vectors, rows, k, metric, backend, exclude=linked)
     if out is not None:
-        written = write_results(out, batches())
-        _tell(out, written, json)
+        written = write_results(out, neighbor_columns(names, rows, found, metric), safe_csv)
+        tell(out, written, json)
         if every:
             if json:
                 print(jsonlib.dumps({"rows": written, "file": str(out)}))
             return
-    asked = [
-        {
-            "id": name,
-            "neighbors": [
-                {"id": other, value: float(score)}
-                for other, score in zip(names[position].tolist(), scores, strict=True)
-            ],
-        }
-        for name, position, scores in zip(names[rows].tolist(), *found, strict=True)
-    ]
+    value = value_of(metric)
     if json:
+        asked = [
+            names.of(row) | {"neighbors": [names.of(i) | {value: float(score)} for i, score in _there(near, scores)]}
+            for row, near, scores in zip(rows, *found, strict=True)
+        ]
         print(jsonlib.dumps(asked, indent=2))
         return
-    for entry in asked:
-        lines = [(f"{near[value]:.3f}", str(near["id"])) for near in entry["neighbors"]]
-        print(f"nearest to {entry['id']}")  # a title would be folded to the width of the table
-        print_cells((value, "node"), lines)
+    for row, near, scores in zip(rows, *found, strict=True):
+        lines = [(f"{score:.3f}", *names.cells(i)) for i, score in _there(near, scores)]
+        print(f"nearest to {printable(names.title(row))}")  # a title would be folded to the width of the table
+        print_cells((value, "node", *names.columns), lines)
 
 
 def cluster(
@@ -237,7 +265,9 @@ def cluster(
     seed: int = 0,
     out: Path | None = None,
     force: Switch = False,
+    safe_csv: Switch = False,
     json: Switch = False,
+    naming: Annotated[Naming, NAMING] = BY_ID,
 ) -> None:
     """Divide the nodes into clusters by k-means; show sizes and the most central members.
 
@@ -253,27 +283,28 @@ def cluster(
         Write id, cluster and distance from its center to a .csv or .parquet file.
     force
         Replace the file if it exists.
+    safe_csv
+        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
     json
         Print as JSON.
     """
     from ssge.io.results import check_target, write_results
+    from ssge.runs.answers import cluster_columns
+    from ssge.runs.names import open_named
     from ssge.tasks.clusters import clusters
 
     check_target(out, force)
-    embedding = _embedding(run)
-    names = embedding.node_ids
+    embedding, names = open_named(run, naming.show, naming.nodes, naming.id)
     found = clusters(embedding.vectors, k, seed)
     if out is not None:
-        columns = {"id": names, "cluster": found.cluster, "distance": found.distance}
-        _tell(out, write_results(out, [columns]), json)
-    groups = [
-        {"cluster": i, "size": int(size), "central": names[central].tolist()}
-        for i, (size, central) in enumerate(zip(found.size, found.central, strict=True))
-    ]
+        tell(out, write_results(out, [cluster_columns(names, found)], safe_csv), json)
+    groups = list(enumerate(zip(found.size, found.central, strict=True)))
     if json:
-        print(jsonlib.dumps(groups, indent=2))
+        members = names.of if names.columns else lambda row: names.of(row)["id"]
+        parts = [{"cluster": i, "size": int(n), "central": [members(row) for row in rows]} for i, (n, rows) in groups]
+        print(jsonlib.dumps(parts, indent=2))
     else:
-        lines = [(str(g["cluster"]), f"{g['size']:,}", ", ".join(map(str, g["central"]))) for g in groups]
+        lines = [(str(i), f"{n:,}", ", ".join(names.title(row) for row in rows)) for i, (n, rows) in groups]
         print_cells(("cluster", "size", "most central members"), lines)
 
 
@@ -289,6 +320,7 @@ def classify(
     allow_leak: Switch = False,
     out: Path | None = None,
     force: Switch = False,
+    safe_csv: Switch = False,
     quiet: Switch = False,
     json: Switch = False,
 ) -> None:
@@ -316,6 +348,8 @@ def classify(
         Write id, predicted and the probability of each class to a .csv or .parquet file.
     force
         Replace the file if it exists.
+    safe_csv
+        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
     quiet
         No notes.
     json
@@ -326,10 +360,11 @@ def classify(
 
     from ssge.io.labels import read_labels
     from ssge.io.results import check_target, write_results
+    from ssge.runs.folder import read_vectors
     from ssge.tasks.classify import classify as predict
 
     check_target(out, force)
-    embedding = _embedding(run)
+    embedding = read_vectors(run)
     rows, given = read_labels(labels, embedding, id_column, label_column)
     if run.is_dir():
         _refuse_leaks(run, rows, given, allow_leak)
@@ -338,7 +373,7 @@ def classify(
     if out is not None:
         columns = {"id": embedding.node_ids[found.rows], "predicted": found.predicted}
         columns |= {f"p_{name}": found.probability[:, i] for i, name in enumerate(classes)}
-        _tell(out, write_results(out, [columns]), json)
+        tell(out, write_results(out, [columns], safe_csv), json)
     counts = {name: int(np.count_nonzero(found.predicted == c)) for name, c in zip(classes, found.classes, strict=True)}
     if json:
         summary = {
@@ -373,7 +408,9 @@ def outliers(
     neighbors: int = 20,
     out: Path | None = None,
     force: Switch = False,
+    safe_csv: Switch = False,
     json: Switch = False,
+    naming: Annotated[Naming, NAMING] = BY_ID,
 ) -> None:
     """Show the nodes that are least like any others.
 
@@ -391,6 +428,8 @@ def outliers(
         Write id and score of all nodes, highest first, to a .csv or .parquet file.
     force
         Replace the file if it exists.
+    safe_csv
+        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
     json
         Print as JSON.
     """
@@ -398,22 +437,39 @@ def outliers(
 
     from ssge.errors import InputError
     from ssge.io.results import check_target, write_results
+    from ssge.runs.answers import outlier_columns
+    from ssge.runs.names import open_named
     from ssge.tasks.outliers import outlier_scores
 
     if k < 1:
         raise InputError(f"k must be 1 or more; received {k}.")
     check_target(out, force)
-    embedding = _embedding(run)
+    embedding, names = open_named(run, naming.show, naming.nodes, naming.id)
     scores = outlier_scores(embedding.vectors, neighbors)
-    order = np.argsort(-scores, kind="stable")
     if out is not None:
-        columns = {"id": embedding.node_ids[order], "score": scores[order]}
-        _tell(out, write_results(out, [columns]), json)
-    top = list(zip(embedding.node_ids[order[:k]].tolist(), scores[order[:k]].tolist(), strict=True))
+        tell(out, write_results(out, [outlier_columns(names, scores)], safe_csv), json)
+    top = np.argsort(-scores, kind="stable")[:k]
     if json:
-        print(jsonlib.dumps([{"id": name, "score": score} for name, score in top], indent=2))
+        print(jsonlib.dumps([names.of(row) | {"score": float(scores[row])} for row in top], indent=2))
     else:
-        print_cells(("score", "node"), [(f"{score:.3f}", str(name)) for name, score in top])
+        print_cells(("score", "node", *names.columns), [(f"{scores[row]:.3f}", *names.cells(row)) for row in top])
+
+
+def _there(near: Any, scores: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield neighbors and their scores; fewer than k where linked nodes are left out."""
+    return ((i, score) for i, score in zip(near, scores, strict=True) if i >= 0)
+
+
+def _linked(edges: str, node_ids: Any) -> Any:
+    """Return the edges of a file or dataset as a sparse matrix, in both directions."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from ssge.experiments.sources import known_edges
+
+    source, target = known_edges(edges, node_ids)
+    pairs = np.concatenate([source, target]), np.concatenate([target, source])
+    return sp.csr_array((np.ones(2 * len(source), bool), pairs), shape=(len(node_ids), len(node_ids)))
 
 
 def _refuse_leaks(run: Path, rows: Any, labels: Any, allowed: bool) -> None:
@@ -432,21 +488,7 @@ def _refuse_leaks(run: Path, rows: Any, labels: Any, allowed: bool) -> None:
     log.warning("%s.", what)
 
 
-def _embedding(run: Path) -> Any:
-    """Read the embedding of a run's folder, or of a file."""
-    from ssge.errors import InputError
-    from ssge.io.embeddings import read_embedding
-
-    if not run.exists():
-        raise InputError(f"No such run or file: {run}.")
-    if run.is_dir():
-        from ssge.runs.folder import RunFolder
-
-        return RunFolder(run).read_embedding()
-    return read_embedding(run)
-
-
-def _tell(path: Path, rows: int, json: bool) -> None:
+def tell(path: Path, rows: int, json: bool) -> None:
     """Tell what was written, beside the result where that is for a machine."""
     line = f"{rows:,} rows: {path}"
     if json:

@@ -1,12 +1,13 @@
 """Commands that judge: evaluate, run."""
 
+import json as jsonlib
 from pathlib import Path
 from typing import Any
 
 from cyclopts import App
 
 from ssge.cli.options import JUDGE, Switch, be_quiet, examples, given, use_threads, with_settings
-from ssge.terminal import print_table
+from ssge.terminal import print_cells, print_table
 
 
 def register(app: App, config: Any) -> None:
@@ -30,13 +31,15 @@ def evaluate(
     /,
     *,
     protocol: str = "paper",
+    skip_references: Switch = False,
     threads: int | None = None,
     force: Switch = False,
     json: Switch = False,
 ) -> None:
     """Score the embedding of a finished run: linear probe, clustering, geometry.
 
-    The scores are kept in the run's record.json.
+    The scores are kept in the run's record.json. The table has reference rows beside the run: what it does not beat
+    needs no training. A graph without labels gets what can be said without them.
 
     Parameters
     ----------
@@ -45,32 +48,45 @@ def evaluate(
     protocol
         paper, paper-lbfgs (penalty chosen on validation nodes), quick, random (no public splits), or released-code
         (its splits too); see `ssge ls protocols`.
+    skip_references
+        Leave out the reference rows, which take their time: raw and propagated features, clusters of the edges.
     threads
         Threads of the processor.
     force
         Score again what is scored already.
     json
-        Print the scores as JSON.
+        Print the scores of the run alone, as JSON.
     """
     use_threads(threads)
     from ssge.experiments.compare import score
+    from ssge.experiments.own import LABEL_FREE, label_free, label_free_references, label_free_rows, references_of
     from ssge.experiments.protocols import PROTOCOLS
-    from ssge.experiments.sources import made_like, open_graph
+    from ssge.experiments.sources import reopen
     from ssge.experiments.tables import row
     from ssge.runs.folder import RunFolder
 
     chosen = PROTOCOLS[protocol]
     folder = RunFolder(run)
     record = folder.read_record()
-    schema = folder.read_schema()
-    graph = open_graph(record.dataset, made_like(schema, record.reading), schema)
+    graph = reopen(folder)
+    name = f"{record.method} on {record.dataset}"
+    if graph.labels is None:
+        vectors = folder.read_embedding().vectors
+        if json:
+            print(jsonlib.dumps(label_free(vectors, graph), indent=2))
+            return
+        beside = {} if skip_references else label_free_references(graph)
+        print_cells(LABEL_FREE, label_free_rows(beside | {name: vectors}, graph), "no labels: what can be said without")
+        print("Training has seen the edges: these figures describe, they do not test. ssge links holds edges out.")
+        return
     record = score(folder, graph, chosen, force)
     scores = record.scores[chosen.name]
     if json:
         print(scores.model_dump_json(indent=2))
-    else:
-        by = f"its own class scores, {scores.splits}" if record.splits else chosen.description
-        print_table([row(f"{record.method} on {record.dataset}", [scores])], f"{chosen.name}: {by}")
+        return
+    by = f"its own class scores, {scores.splits}" if record.splits else chosen.description
+    beside_rows = [] if skip_references else references_of(graph, chosen, record.dataset)
+    print_table([*beside_rows, row(name, [scores])], f"{chosen.name}: {by}")
 
 
 def run(

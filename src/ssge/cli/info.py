@@ -1,4 +1,4 @@
-"""Commands that show what there is: ls, version, demo."""
+"""Commands that show what there is: ls, version, demo, completion."""
 
 import json as jsonlib
 from pathlib import Path
@@ -22,6 +22,15 @@ def register(app: App) -> None:
     app.command(ls, group=SHOW, help_epilogue=examples("ssge ls recipes", "ssge ls datasets --json"))
     app.command(version, group=SHOW)
     app.command(demo, group=SHOW, help_epilogue=examples("ssge demo --out demo"))
+    app.command(
+        completion,
+        group=SHOW,
+        help_epilogue=examples(
+            "ssge completion bash > ~/.local/share/bash-completion/completions/ssge",
+            "ssge completion zsh > ~/.zfunc/_ssge   # with ~/.zfunc in fpath",
+            "ssge completion fish > ~/.config/fish/completions/ssge.fish",
+        ),
+    )
 
 
 def ls(
@@ -98,3 +107,25 @@ def demo(
 
     with kept_memory():
         demonstrate(out, seeds, force=force, quiet=quiet, show=print_table, say=print)
+
+
+def completion(shell: Literal["bash", "zsh", "fish"] | None = None, /) -> None:
+    """Print a script that completes commands and flags in your shell.
+
+    Parameters
+    ----------
+    shell
+        bash, zsh or fish; default: the shell that runs this command.
+    """
+    from cyclopts.completion.detect import ShellDetectionError
+
+    from ssge.cli import application
+    from ssge.cli.settings import all_settings
+    from ssge.errors import InputError
+
+    try:
+        print(application(all_settings()).generate_completion(shell=shell))
+    except ShellDetectionError:
+        raise InputError(
+            "SHELL must be bash, zsh or fish; the one that runs this command was not recognized."
+        ) from None

@@ -2,6 +2,8 @@
 
 import logging
 import os
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 from cyclopts import Group, Parameter
@@ -13,8 +15,8 @@ T = TypeVar("T")
 MOST_THREADS = 8
 """Per core: more of them only wait for each other, and very many end the process."""
 
-TRAIN, USE, JUDGE, SHOW = (
-    Group(title, sort_key=i) for i, title in enumerate(("Learn", "Use", "Judge", "Show what there is"))
+TRAIN, USE, LOOK, JUDGE, SHOW = (
+    Group(title, sort_key=i) for i, title in enumerate(("Learn", "Use", "Look", "Judge", "Show what there is"))
 )
 """Groups of commands, in the order of the overview."""
 
@@ -31,6 +33,30 @@ AS_FOUND = Reading()
 READING = Parameter(
     name="*", group=Group("Reading a graph of your own", sort_key=1), consume_multiple=True, negative_iterable=""
 )
+
+
+@dataclass(frozen=True)
+class Naming:
+    """Names of nodes, beside or in the place of their ids.
+
+    Parameters
+    ----------
+    show
+        Show these columns of the node table, as in page_name,page_type. Nodes can be asked for by the first. The table
+        is that of the run; a dataset has the column label.
+    nodes
+        Take the columns from this table: CSV, TSV or Parquet.
+    id
+        Column of --nodes with the ids. Default: one named id, node, node_id or name; else the first.
+    """
+
+    show: str | None = None
+    nodes: Path | None = None
+    id: str | None = None
+
+
+BY_ID = Naming()
+NAMING = Parameter(name="*", group=Group("Names of the nodes", sort_key=1))
 
 
 def examples(*lines: str) -> str:

@@ -60,8 +60,9 @@ def fit(
     config_file: Annotated[Path | None, Parameter(name="--config")] = None,
     seed: int = 0,
     device: str = "cpu",
-    dtype: Literal["float32", "float64"] = "float32",
+    precision: Literal["auto", "bf16", "float32", "float64"] = "float32",
     threads: int | None = None,
+    memory: str | None = None,
     checkpoint_every: int = 10,
     resume: Switch = False,
     force: Switch = False,
@@ -80,7 +81,8 @@ def fit(
     ----------
     graph
         Name of a dataset (ssge ls datasets), with options as in sbm:nodes=1000,classes=5; or a file: edge table
-        (CSV, TSV, Parquet; also .gz, .zst), .npz, .mtx, .graphml, .gml, PyG .pt, folder of an OGB dataset.
+        (CSV, TSV, Parquet; also .gz, .zst), .npz, .mtx, .graphml, .gml, PyG .pt, folder of an OGB dataset,
+        graph folder (ssge convert).
     out
         Folder of the run; it must not hold another one.
     method
@@ -96,10 +98,12 @@ def fit(
         Decides the initial weights and every random draw.
     device
         cpu, cuda, cuda:1, ..., or auto.
-    dtype
-        Precision of the training.
+    precision
+        Of the training. bf16: products in bfloat16, all else in float32. auto: bf16 where the processor or GPU has it.
     threads
         Processor threads. Results are bit-equal only at the same number.
+    memory
+        Stream a graph folder (ssge convert) so that the process stays below this, as in 2GB: same result, more time.
     checkpoint_every
         Epochs between checkpoints; 0 saves only on Ctrl-C.
     resume
@@ -113,42 +117,52 @@ def fit(
     """
     be_quiet(quiet)
     use_threads(threads)
+    from contextlib import nullcontext
+
     from ssge.errors import InputError
-    from ssge.experiments.sources import open_graph, suited_to
+    from ssge.experiments.sources import open_graph, open_streamed, suited_to
     from ssge.runs.fit import fit as run
     from ssge.runs.folder import RunFolder
     from ssge.runs.plan import Start, choose_method, plan
     from ssge.runs.recipes import load_recipe
+    from ssge.runs.verdict import verdict
     from ssge.training.allocator import kept_memory
+    from ssge.training.distributed import is_main
 
     if warm_start and out.resolve() == warm_start.resolve():
         raise InputError(f"--out must be another folder than --warm-start; received {out} for both.")
-    start = before = schema = None
+    start = before = schema = known = None
     if warm_start:
-        before, schema = RunFolder(warm_start).read_record(), RunFolder(warm_start).read_schema()
-        start = Start(RunFolder(warm_start).read_model(), str(warm_start))
+        folder = RunFolder(warm_start)
+        before, schema, known = folder.read_record(), folder.read_schema(), folder.read_embedding()
+        start = Start(folder.read_model(), str(warm_start))
     name = choose_method(method, load_recipe(recipe) if recipe else None, start)
     check_settings(name, settings)
     options = read_options(graph, reading, before, schema)
     options = _with_label(options, before.reading.get("label")) if before else suited_to(name, graph, options)
-    data = open_graph(graph, options, schema)
+    chosen = _for_streaming(name, given(settings)) if memory else given(settings)
+    data = open_streamed(graph, memory, out, options, schema) if memory else open_graph(graph, options, schema)
     planned = plan(
-        data.info, name, recipe=recipe, config_file=config_file, settings=given(settings), start=start, seed=seed,
-        device=device, dtype=dtype,
+        data.info, name, recipe=recipe, config_file=config_file, settings=chosen, start=start, seed=seed,
+        device=device, precision=precision,
     )  # fmt: skip
-    with kept_memory():
+    with nullcontext() if memory else kept_memory():
         done = run(
             data, planned, RunFolder(out), checkpoint_every=checkpoint_every, resume=resume, force=force, quiet=quiet,
-            **_origin(graph, options),
+            **origin_of(graph, options),
         )  # fmt: skip
-    if warm_start:
-        tell_drift(RunFolder(warm_start).read_embedding(), done.embedding)
+    if not is_main():
+        return
+    if known is not None:
+        tell_drift(known, done.embedding)
     if json:
         print(done.record.model_dump_json(indent=2))
         return
     n, d = done.embedding.vectors.shape
     final = ", ".join(f"{k} {v:.4g}" for k, v in done.record.final.items() if k not in ("epoch", "seconds"))
-    print(f"{n:,} nodes x {d} columns in {done.record.seconds:.1f} s ({final})")
+    print(f"{n:,} nodes x {d} columns" + (f" in {done.record.seconds:.1f} s ({final})" if final else ""))
+    if done.record.splits is None:
+        print(verdict(done.record.diagnostics))
     print(f"embedding: {RunFolder(out).embedding}")
 
 
@@ -159,8 +173,9 @@ def estimate(
     method: str | None = None,
     recipe: str | None = None,
     config_file: Annotated[Path | None, Parameter(name="--config")] = None,
-    dtype: Literal["float32", "float64"] = "float32",
+    precision: Literal["auto", "bf16", "float32", "float64"] = "float32",
     threads: int | None = None,
+    memory: str | None = None,
     quiet: Switch = False,
     json: Switch = False,
     reading: Annotated[Reading, READING] = AS_FOUND,
@@ -181,10 +196,12 @@ def estimate(
         Take the settings of a recipe (ssge ls recipes).
     config_file
         Take settings from a TOML file, such as the config.toml of another run.
-    dtype
-        Precision of the training.
+    precision
+        Of the training. bf16: products in bfloat16, all else in float32. auto: bf16 where the processor or GPU has it.
     threads
         Processor threads.
+    memory
+        Estimate the streamed training of a graph folder below this, as for fit: disk, passes over the edges, time.
     quiet
         Show no notes.
     json
@@ -192,24 +209,47 @@ def estimate(
     """
     be_quiet(quiet)
     use_threads(threads)
-    from ssge.experiments.sources import open_graph, suited_to
+    from ssge.experiments.sources import open_graph, open_streamed, suited_to
+    from ssge.graph import Graph
     from ssge.runs.estimate import available_memory, describe
     from ssge.runs.estimate import estimate as estimated
+    from ssge.runs.estimate_streamed import describe_streamed, estimate_streamed
     from ssge.runs.plan import choose_method, plan
     from ssge.runs.recipes import load_recipe
     from ssge.training.allocator import kept_memory
 
     name = choose_method(method, load_recipe(recipe) if recipe else None)
     check_settings(name, settings)
-    data = open_graph(graph, suited_to(name, graph, reading.given()))
-    planned = plan(data.info, name, recipe=recipe, config_file=config_file, settings=given(settings), dtype=dtype)
-    with kept_memory():
-        found = estimated(data, planned)
+    options = suited_to(name, graph, reading.given())
+    chosen = _for_streaming(name, given(settings)) if memory else given(settings)
+    data = open_streamed(graph, memory, Path(), options) if memory else open_graph(graph, options)
+    planned = plan(
+        data.info,
+        name,
+        recipe=recipe,
+        config_file=config_file,
+        settings=chosen,
+        precision=precision,
+    )
     epochs = planned.config.epochs
-    if json:
-        print(jsonlib.dumps({**found._asdict(), "epochs": epochs, "memory_available": available_memory()}))
+    if not isinstance(data, Graph):
+        streamed = estimate_streamed(data, planned)
+        facts, words = streamed._asdict(), describe_streamed(streamed, epochs)
     else:
-        print(describe(found, epochs))
+        with kept_memory():
+            found = estimated(data, planned)
+        facts, words = found._asdict(), describe(found, epochs)
+    print(jsonlib.dumps({**facts, "epochs": epochs, "memory_available": available_memory()}) if json else words)
+
+
+def _for_streaming(method: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings for a streamed training: what is learned alone, since other blocks are weighed in memory."""
+    from ssge.methods import METHODS
+
+    if "blocks" not in METHODS[method].Config.model_fields or "blocks" in settings:
+        return settings
+    log.info("Streamed: the embedding is what is learned, without blocks of features beside it.")
+    return settings | {"blocks": ("learned",)}
 
 
 def check_settings(method: str, settings: Any) -> None:
@@ -230,9 +270,10 @@ def read_options(graph: str, reading: Reading, before: Any, schema: Any) -> dict
     The earlier node table is another one, and its label may not be in this one.
     """
     from ssge.experiments.sources import is_dataset, made_like
+    from ssge.io.graph_folder import is_graph_folder
 
     given_now = reading.given()
-    if before is None or is_dataset(graph):
+    if before is None or is_dataset(graph) or is_graph_folder(Path(graph)):
         return given_now
     inherited = made_like(schema, before.reading)
     return {key: value for key, value in inherited.items() if key not in ("nodes", "label")} | given_now
@@ -264,11 +305,12 @@ def _with_label(options: dict[str, Any], label: str | None) -> dict[str, Any]:
     return options
 
 
-def _origin(graph: str, options: dict[str, Any]) -> dict[str, Any]:
+def origin_of(graph: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return where the graph came from as the record keeps it, with whole paths: it may be read from elsewhere."""
     from ssge.experiments.sources import is_dataset
+    from ssge.io.sql import is_sql, parse
 
     if is_dataset(graph):
         return {"dataset": graph}
     nodes = {"nodes": str(Path(options["nodes"]).resolve())} if "nodes" in options else {}
-    return {"dataset": str(Path(graph).resolve()), "reading": options | nodes}
+    return {"dataset": parse(graph).url if is_sql(graph) else str(Path(graph).resolve()), "reading": options | nodes}

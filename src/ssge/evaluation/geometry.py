@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ssge.errors import InputError
 from ssge.evaluation._arrays import SPARSE, Matrix, blocks, checked_embedding, deviations, unit_rows
 
-_BLOCK = 1024  # rows with all their distances in memory at once
+_BLOCK = 256  # rows with all their distances in memory at once
 
 
 def spectrum(embedding: ArrayLike) -> NDArray[np.float64]:

@@ -38,7 +38,7 @@ class LbfgsProbe(BaseModel):
     shift nor a rescaling of the embedding changes the score. Columns are not standardized one by one: their
     relative scale is part of what the encoder learned.
 
-    Parameters
+    Attributes
     ----------
     grid
         The values of C that are tried, by default the powers of 4 from 2^-12 to 2^8. Each is solved from the
@@ -68,7 +68,7 @@ class AdamProbe(BaseModel):
     Weights start Xavier-uniform, the bias at zero; the L2 ``weight_decay`` is added to the gradient, of the
     bias too, as in ``torch.optim.Adam``. The embedding is not rescaled, so its scale matters.
 
-    Parameters
+    Attributes
     ----------
     lr, weight_decay
         Of Adam. Released are 1e-2 and, by dataset, 1e-4 (Cora and most), 1e-2 (CiteSeer), 0 (PubMed).

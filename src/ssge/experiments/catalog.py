@@ -52,6 +52,8 @@ def catalog(kind: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 def _batches(method: Any) -> str:
     if "walk_length" in method.Config.model_fields:
         return "walks"
+    if "fanouts" in method.Config.model_fields:
+        return "full, nodes, sampled"
     return "full, nodes" if "batch_nodes" in method.Config.model_fields else "full"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,17 @@ from ssge.graph import Graph
 from ssge.records import RunRecord, Scores
 from ssge.runs.fit import fit
 from ssge.runs.folder import RunFolder
-from ssge.runs.plan import plan
+from ssge.runs.plan import Plan, plan
 from ssge.runs.recipes import Recipe
 
 log = logging.getLogger(__name__)
+
+
+class Labeled(NamedTuple):
+    """Nodes with a label: their positions, and a graph of these nodes alone, without edges."""
+
+    rows: NDArray[np.int64]
+    graph: Graph
 
 
 class Summary(BaseModel):
@@ -93,29 +100,32 @@ def compare(
         raise InputError(f"seeds must be 1 or more; received {seeds}.")
     planned = plan(graph.info, recipe.method, settings={**recipe.config, **(settings or {})}, device=device)
     planned = replace(planned, recipe=recipe.name)
-    shared = _Kept(references or out, recipe.dataset, graph, protocol, {}, force)
-    kept = _Kept(out, recipe.dataset, graph, protocol, planned.config.model_dump(mode="json"), force)
-    folders = [RunFolder(out / f"seed-{seed}") for seed in range(seeds)]
-    for seed, folder in enumerate(folders):  # all before any scoring, which would count in the peak of their memory
-        if force or not folder.complete:
-            fit(
-                graph, replace(planned, seed=seed), folder, resume=not force, force=force, quiet=quiet,
-                dataset=recipe.dataset, splits=protocol.splits,
-            )  # fmt: skip
-        kept.check(folder.read_record(), folder.record)
-    records = [
-        shared.reference(name, 0, partial(make, graph), probed=name not in CLUSTERINGS)
-        for name, make in UNTRAINED.items()
-        if referenced
-    ]
-    for seed in range(seeds if referenced else 0):
-        untrained = partial(untrained_encoder, graph, replace(planned, seed=seed))
-        records.append(kept.reference("untrained encoder", seed, untrained, planned.method.supervised))
+    shared = Kept(references or out, recipe.dataset, graph, protocol, {}, force)
+    kept = Kept(out, recipe.dataset, graph, protocol, planned.config.model_dump(mode="json"), force)
+    # All before any scoring, which would count in the peak of their memory.
+    folders = fit_seeds(planned, graph, seeds, kept, quiet)
+    records = shared.references() if referenced else []
+    records += kept.untrained(planned, seeds) if referenced else []
     scored = (score(folder, graph, protocol) for folder in folders)
     records += [record.model_copy(update={"method": planned.method.title}) for record in scored]
     summary = Summary(recipe=recipe, protocol=protocol, records=records)
     summary.write(out / "summary.json")
     return summary
+
+
+def fit_seeds(
+    planned: Plan, graph: Graph, seeds: int, kept: Kept, quiet: bool = True, reading: dict[str, Any] | None = None
+) -> list[RunFolder]:
+    """Fit a method with encoder seeds 0, 1, ... into folders of a comparison; finished ones are not run again."""
+    folders = [RunFolder(kept.out / f"seed-{seed}") for seed in range(seeds)]
+    for seed, folder in enumerate(folders):
+        if kept.force or not folder.complete:
+            fit(
+                graph, replace(planned, seed=seed), folder, resume=not kept.force, force=kept.force, quiet=quiet,
+                dataset=kept.dataset, reading=reading, splits=kept.protocol.splits,
+            )  # fmt: skip
+        kept.check(folder.read_record(), folder.record)
+    return folders
 
 
 def score(folder: RunFolder, graph: Graph, protocol: Protocol, force: bool = False) -> RunRecord:
@@ -147,14 +157,57 @@ def _judged(
     return evaluate_classifier(vectors, graph, protocol, record.seed, facts)
 
 
-class _Kept:
-    """Reference rows that are computed once and then read back."""
+class Kept:
+    """What a comparison keeps in a folder: runs, and reference rows that are computed once and then read back.
+
+    Parameters
+    ----------
+    out
+        The folder.
+    dataset, graph, protocol, config
+        What everything in it must agree on.
+    force
+        Compute everything again.
+    labeled
+        The labeled nodes and the part of the graph that they are, where others have no label.
+    """
 
     def __init__(
-        self, out: Path, dataset: str, graph: Graph, protocol: Protocol, config: dict[str, Any], force: bool
+        self,
+        out: Path,
+        dataset: str,
+        graph: Graph,
+        protocol: Protocol,
+        config: dict[str, Any],
+        force: bool,
+        labeled: Labeled | None = None,
     ) -> None:
         self.out, self.dataset, self.graph, self.protocol, self.force = out, dataset, graph, protocol, force
-        self.config = config
+        self.config, self.labeled = config, labeled
+
+    def references(self) -> list[RunRecord]:
+        """Return the records of the reference rows that depend on the graph alone."""
+        return [
+            self.reference(name, 0, partial(make, self.graph), probed=name not in CLUSTERINGS)
+            for name, make in UNTRAINED.items()
+            if name not in CLUSTERINGS or self.graph.labels is not None
+        ]
+
+    def untrained(self, planned: Plan, seeds: int) -> list[RunRecord]:
+        """Return the records of an encoder that was never trained."""
+        return [
+            self.reference(
+                "untrained encoder", seed, partial(untrained_encoder, self.graph, replace(planned, seed=seed)),
+                planned.method.supervised,
+            )
+            for seed in range(seeds if planned.method.trained else 0)
+        ]  # fmt: skip
+
+    def judged(self, vectors: NDArray[np.floating[Any]], record: RunRecord, probed: bool = True) -> Scores:
+        """Score an embedding of all nodes."""
+        if self.labeled is None:
+            return _judged(vectors, self.graph, self.protocol, record, probed)
+        return _judged(vectors[self.labeled.rows], self.labeled.graph, self.protocol, record, probed)
 
     def reference(
         self,
@@ -180,7 +233,7 @@ class _Kept:
             )
         if self.protocol.name not in record.scores:
             log.info("scoring %s, seed %d, by protocol %s", name, seed, self.protocol.name)
-            record.scores[self.protocol.name] = _judged(embedding(), self.graph, self.protocol, record, probed)
+            record.scores[self.protocol.name] = self.judged(embedding(), record, probed)
             path.parent.mkdir(parents=True, exist_ok=True)
             record.write(path)
         return record

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ssge.datasets import load
+from ssge.errors import InputError
 from ssge.experiments import figures, references
 from ssge.experiments.compare import compare
 from ssge.experiments.protocols import PROTOCOLS
@@ -42,6 +43,10 @@ def demonstrate(
     say: Callable[[str], None],
 ) -> None:
     """Embed the import graph, print the table and neighbors, and draw pictures into ``out`` if matplotlib is there."""
+    if seeds < 1:  # reading the graph takes its time
+        raise InputError(f"seeds must be 1 or more; received {seeds}.")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is not a folder.")
     graph = load("imports")
     recipe = load_recipe("ssge/imports")
     protocol = PROTOCOLS[recipe.protocol]
@@ -87,7 +92,7 @@ def draw(out: Path, graph: Graph, folder: RunFolder, before: np.ndarray) -> list
             out / "map.png", after, labels, graph.class_names, title=f"SSGE embedding of {graph.name}"
         ),
         figures.loss_curves(out / "losses.png", folder.read_history(), title="Training without labels"),
-        figures.covariance(out / "correlation.png", before, after, title="Correlation of the embedding's columns"),
+        figures.correlations(out / "correlation.png", {"Before training": before, "After": after}),
         figures.spectrum(
             out / "spectrum.png",
             {"raw features": references.raw_features(graph), "untrained encoder": before, "SSGE": after},

@@ -1,4 +1,4 @@
-"""Reference rows: raw features, propagated features, edges alone and an untrained encoder.
+"""Reference rows: raw features, training-free methods, edges alone and an untrained encoder.
 
 `evaluation.cluster` makes a clustering of each: k-means on raw features, and spectral clustering of the graph.
 Features keep all their columns. The first 512 singular vectors of A^2 X lose 0.5 points of accuracy on the import
@@ -7,8 +7,8 @@ graph (``benchmarks/scoring.py``), so wide rows are not reduced.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.graph import Graph
+from ssge.methods import Method
 from ssge.ops.structural import spectral_embedding
-from ssge.runs.plan import Plan
-
-_FILLED = 0.25  # share of nonzero entries above which a dense matrix takes less time and memory
+from ssge.runs.plan import Plan, plan
+from ssge.training.precision import Precision
 
 
 def raw_features(graph: Graph) -> NDArray[np.floating[Any]]:
@@ -27,26 +27,17 @@ def raw_features(graph: Graph) -> NDArray[np.floating[Any]]:
     return _dense(graph.features)
 
 
-def propagated_features(graph: Graph, hops: int = 2) -> NDArray[np.floating[Any]]:
-    """Return A^hops X, with A the symmetrically normalized adjacency with self-loops: a GCN without weights."""
-    adjacency, features = _normalized(graph), graph.features
-    for _ in range(hops):
-        features = adjacency @ features
-    return _dense(features).astype(graph.features.dtype, copy=False)
+def training_free(graph: Graph, method: str, **settings: Any) -> NDArray[np.floating[Any]]:
+    """Return the raw embedding of a training-free method (`ssge.methods`), by default with all columns of features."""
+    settings = {"columns": graph.num_features} | settings
+    precision: Precision = "float64" if graph.features.dtype == np.float64 else "float32"
+    planned = plan(graph.info, method, settings=settings, precision=precision)
+    return _raw(planned.build(graph), graph.without_labels())
 
 
-def mean_of_hops(graph: Graph, hops: int = 8) -> NDArray[np.floating[Any]]:
-    """Return S = (X + A X + ... + A^K X) / (K + 1) for K hops, with A as in `propagated_features`.
-
-    By Horner's scheme, S_0 = X and S_(k+1) = X + A S_k. Sparse features stay sparse until a quarter of S is filled.
-    """
-    adjacency, features = _normalized(graph), graph.features
-    total = features
-    for _ in range(hops):
-        total = features + adjacency @ total
-        if sp.issparse(total) and total.nnz > _FILLED * math.prod(total.shape):
-            total = total.toarray()
-    return _dense(total / (hops + 1)).astype(features.dtype, copy=False)
+def propagated_features(graph: Graph) -> NDArray[np.floating[Any]]:
+    """Return A^2 X, with A the symmetrically normalized adjacency with self-loops: a GCN without weights."""
+    return training_free(graph, "sgc", hops=2)
 
 
 def spectral_clustering(graph: Graph) -> NDArray[np.floating[Any]]:
@@ -61,14 +52,15 @@ def untrained_encoder(graph: Graph, plan: Plan) -> NDArray[np.floating[Any]]:
     """Return the raw output of a freshly built, never trained encoder."""
     built = plan.build(graph)
     built.offset = 0.0  # a setting of trained embeddings, whose root mean square is 1
-    embedding: NDArray[np.floating[Any]] = built.embed(graph).cpu().numpy()
-    return embedding
+    return _raw(built, graph)
 
 
 UNTRAINED: dict[str, Callable[[Graph], NDArray[np.floating[Any]]]] = {
     "raw features": raw_features,
     "propagated features": propagated_features,
-    "mean of 8 hops": mean_of_hops,
+    "mean of 8 hops": partial(training_free, method="ssgc", hops=8, alpha=1 / 9),
+    "SSGC, 8 hops": partial(training_free, method="ssgc", hops=8),
+    "NAFS": partial(training_free, method="nafs"),
     "spectral clustering": spectral_clustering,
 }
 """Rows that depend on the graph alone."""
@@ -77,15 +69,10 @@ CLUSTERINGS = frozenset({"spectral clustering"})
 """Rows that are a clustering and nothing else: no classifier is trained on them."""
 
 
-def _normalized(graph: Graph) -> sp.csr_array:
-    """Return D^(-1/2) (A + I) D^(-1/2), in-degrees on the left and out-degrees on the right."""
-    n = graph.num_nodes
-    weights = np.ones(graph.num_edges) if graph.weights is None else graph.weights
-    source, target = graph.edges
-    adjacency = sp.coo_array((weights, (target, source)), shape=(n, n)).tocsr() + sp.eye_array(n, format="csr")
-    incoming, outgoing = adjacency.sum(axis=1), adjacency.sum(axis=0)
-    scaled = sp.diags_array(incoming**-0.5) @ adjacency @ sp.diags_array(outgoing**-0.5)
-    return scaled.astype(graph.features.dtype)
+def _raw(built: Method, graph: Graph) -> NDArray[np.floating[Any]]:
+    """Return what a fresh method makes of a graph, without the scale of trained embeddings."""
+    embedding: NDArray[np.floating[Any]] = (built.calibrate(built.prepare(graph)) / built.scale).cpu().numpy()
+    return embedding
 
 
 def _dense(features: Any) -> NDArray[np.floating[Any]]:

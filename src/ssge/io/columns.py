@@ -1,4 +1,4 @@
-"""The kinds of columns of a node table: numbers, booleans, categories and vectors; other columns are refused."""
+"""The kinds of columns of a node table: numbers, booleans, categories, vectors, bags, text; others are refused."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, one_line, shown
+from ssge.io.bags import is_list, read_bag
 from ssge.io.tables import Table, is_number, is_text, numbers
 
 MOST_LEVELS = 50
 """A text column with more levels is text, not a category, unless it is asked for by name."""
 MOST_NAMED_LEVELS = 10_000
+EMPTY = ("bag", "text")
+"""Kinds of columns in which a missing value is an empty one."""
 
 _NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 _COMMA = r"^\s*[-+]?[0-9]+,[0-9]+\s*$"
@@ -38,9 +42,9 @@ class Raw(NamedTuple):
         As in `ssge.schema.Column`.
     values
         Numbers, n x width, NaN where missing, or a scipy sparse matrix; of a category positions in ``levels``, -1
-        where missing.
+        where missing; of a bag counts, n x levels, sparse; of a text n strings.
     levels
-        Of a category.
+        Of a category; the ids of a bag.
     place
         Returns the name of a row for messages.
     note
@@ -62,6 +66,8 @@ class Raw(NamedTuple):
         """Return whether each row lacks its value, or one of its values."""
         if self.kind == "category":
             return np.asarray(self.values < 0)
+        if self.kind in EMPTY:
+            return np.zeros(self.values.shape[0], dtype=bool)
         values = self.values
         if not isinstance(values, np.ndarray):
             return np.zeros(values.shape[0], dtype=bool)
@@ -74,7 +80,17 @@ class Raw(NamedTuple):
             return self
         if self.kind == "category":
             return self._replace(values=np.pad(self.values, (0, more), constant_values=-1))
+        if self.kind == "text":
+            return self._replace(values=np.append(self.values, [""] * more))
+        if sp.issparse(self.values):
+            return self._replace(values=sp.vstack([self.values, sp.csr_array((more, self.values.shape[1]))], "csr"))
         return self._replace(values=np.pad(self.values, ((0, more), (0, 0)), constant_values=np.nan))
+
+    def plain(self) -> NDArray[Any] | None:
+        """Return the values as an array; None for a sparse matrix of many columns."""
+        if not sp.issparse(self.values):
+            return np.asarray(self.values)
+        return np.asarray(self.values.toarray()) if self.values.shape[1] <= MOST_LEVELS else None
 
 
 def raw_column(table: Table, name: str, column: Any, named: bool = False, kind: str | None = None) -> Raw:
@@ -92,10 +108,14 @@ def raw_column(table: Table, name: str, column: Any, named: bool = False, kind: 
     from pyarrow import types
 
     form = column.type
+    if kind == "bag" or (kind is None and is_list(form) and _is_bag(table, name, column, named)):
+        return Raw(name, "bag", *read_bag(table, name, column), table.place)
+    if kind == "text":
+        return Raw(name, "text", _texts(table, name, column), place=table.place)
     if kind == "category" or (kind is None and (is_text(form) or types.is_dictionary(form))):
         explicit = named or kind is not None or types.is_dictionary(form)
         return _category(table, name, column, explicit, kind is not None)
-    if types.is_list(form) or types.is_large_list(form) or types.is_fixed_size_list(form):
+    if is_list(form):
         if kind not in (None, "vector"):
             raise InputError(f"{table.where}, column {name!r}: {kind} expected, a list found.")
         return _vector(table, name, column)
@@ -111,6 +131,43 @@ def raw_column(table: Table, name: str, column: Any, named: bool = False, kind: 
         row = int(np.argmax(other))
         raise InputError(f"{table.place(row)}, column {name!r}: a boolean, 0 or 1, expected, {values[row]:g} found.")
     return Raw(name, kind, values[:, None], place=table.place)
+
+
+def _is_bag(table: Table, name: str, column: Any, named: bool) -> bool:
+    """Return whether lists hold ids: text, or integers that are not as many in each row.
+
+    As many integers in each row may be quantities as well as ids, so such a column becomes a feature only if it is
+    named; zeros and ones are a vector.
+    """
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    items = column.type.value_type
+    if is_text(items):
+        return True
+    if not types.is_integer(items) or types.is_fixed_size_list(column.type):
+        return False
+    lengths = pc.min_max(pc.list_value_length(column)).as_py()
+    if lengths["min"] != lengths["max"]:
+        return True
+    span = pc.min_max(pc.list_flatten(column)).as_py()
+    if not named and not (span["min"] in (0, None) and span["max"] in (0, 1, None)):
+        _refuse(
+            table, name, f"holds lists of {lengths['max']} integers, quantities or ids",
+            f": bag=[{name!r}] takes them as ids, columns=[{name!r}] as quantities",
+        )  # fmt: skip
+    return False
+
+
+def _texts(table: Table, name: str, column: Any) -> NDArray[Any]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not is_text(column.type):
+        raise InputError(f"{table.where}, column {name!r}: text needs a column of text; {column.type} found.")
+    return np.array(pc.fill_null(column, "").to_pylist(), dtype=object)
 
 
 def has_codes(column: Any) -> bool:

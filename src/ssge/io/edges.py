@@ -80,7 +80,7 @@ def read_edges(table: Table, nodes: IdColumn | None, options: ReadOptions, schem
         if they may be missing.
     """
     ends = ends_of(table, options.source, options.target)
-    weight = _weight_of(table, options.weight, ends, schema)
+    weight = weight_of(table, options.weight, ends, schema)
     others = {name: position(table, name, "edge_columns") for name, _ in schema.edge_columns}
     chosen = list(dict.fromkeys([*ends, *([] if weight is None else [weight]), *others.values()]))
     data = table.read(chosen, text=ends)
@@ -115,7 +115,7 @@ def read_edges(table: Table, nodes: IdColumn | None, options: ReadOptions, schem
     return found if nodes is None else _settled(found, table, ids, nodes, options.unknown or "error")
 
 
-def _weight_of(table: Table, weight: str | int | None, ends: tuple[int, int], schema: FeatureSchema) -> int | None:
+def weight_of(table: Table, weight: str | int | None, ends: tuple[int, int], schema: FeatureSchema) -> int | None:
     """Return the column of the weights: as given, as in ``like``, or by its usual name."""
     if weight is not None:
         if schema.weighted is False:

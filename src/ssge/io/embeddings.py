@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -18,7 +20,11 @@ from ssge.io.results import refuse_existing, without_formulas
 from ssge.io.sources import LIMIT, refuse_unpacking
 from ssge.io.tables import declared_size, parquet_errors
 
+VECTOR = "vector"
+"""Name of the column of vectors, where they are in one."""
 _LONGEST_HEADER = 1 << 24
+_BYTES = 1 << 25
+"""Of the rows that are written at a time."""
 
 
 class Embedding(NamedTuple):
@@ -36,7 +42,7 @@ class Embedding(NamedTuple):
         rows = self.find(ids)
         if (rows < 0).any():
             unknown = str(ids[int(np.argmin(rows))])
-            raise UnknownNameError("node", unknown, _alike(unknown, self.node_ids.tolist()))
+            raise UnknownNameError("node", unknown, alike(unknown, self.node_ids.tolist()))
         return rows
 
 
@@ -68,7 +74,11 @@ def column_names(d: int) -> list[str]:
 
 
 def write_embedding(
-    path: Path, node_ids: NDArray[Any], vectors: NDArray[np.floating[Any]], safe_csv: bool = False
+    path: Path,
+    node_ids: NDArray[Any],
+    vectors: NDArray[np.floating[Any]],
+    safe_csv: bool = False,
+    one_column: bool = False,
 ) -> None:
     """Write an embedding, whole or not at all; the same input gives the same bytes.
 
@@ -89,6 +99,8 @@ def write_embedding(
         n x d array.
     safe_csv
         Write CSV for spreadsheets, with `ssge.io.results.without_formulas`.
+    one_column
+        Write Parquet with the columns id and vector, a list of d numbers per row, as vector databases take it.
     """
     import pyarrow as pa
 
@@ -97,16 +109,28 @@ def write_embedding(
     write, ids = _format(path)[0], _id_column(node_ids)
     if safe_csv and path.suffix.casefold() == ".csv":
         ids = without_formulas(pa.table([ids], names=["id"])).column(0).combine_chunks()
+    if one_column:
+        if path.suffix.casefold() != ".parquet":
+            raise InputError(f"One column of vectors needs a .parquet file; received {path.name}.")
+        with atomic(path) as temporary:
+            _parquet(temporary, as_table(node_ids, vectors, one_column=True))
+        return
     write(path, ids, vectors)
 
 
-def as_table(node_ids: NDArray[Any], vectors: NDArray[np.floating[Any]]) -> Any:
-    """Return a pyarrow table with the columns id, e000, ..., as `write_embedding` writes it."""
-    return _table(_id_column(node_ids), vectors)
+def as_table(node_ids: NDArray[Any], vectors: NDArray[np.floating[Any]], one_column: bool = False) -> Any:
+    """Return a pyarrow table with the columns id, e000, ..., or id and vector, as `write_embedding` writes it."""
+    import pyarrow as pa
+
+    ids = _id_column(node_ids)
+    if not one_column:
+        return _table(ids, vectors)
+    flat = pa.array(np.ascontiguousarray(vectors).ravel())
+    return pa.table([ids, pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])], names=["id", VECTOR])
 
 
 def read_embedding(path: Path) -> Embedding:
-    """Read what `write_embedding` wrote; ids come back as int64 or as strings.
+    """Read what `write_embedding` wrote, in as many columns or in one; ids come back as int64 or as strings.
 
     Parquet and NumPy keep the precision of the numbers. Text holds none: they come back as float64, which gives the
     numbers written when cast back. In the word2vec format, ids that are all integers come back as int64, even if
@@ -120,18 +144,58 @@ def read_embedding(path: Path) -> Embedding:
 
 def _write_parquet(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None:
     with atomic(path) as temporary:
-        _parquet(temporary, _table(ids, vectors))
+        _parquet(temporary, (_table(ids[rows], part) for rows, part in _parts(vectors)))
 
 
-def _parquet(path: Path, table: Any) -> None:
+def _parts(vectors: NDArray[np.floating[Any]]) -> Iterator[tuple[slice, NDArray[np.floating[Any]]]]:
+    """Yield some rows at a time; pages of a memory map are given back after each."""
+    step = max(1, _BYTES // max(1, vectors.shape[1] * vectors.itemsize))
+    for start in range(0, max(len(vectors), 1), step):
+        rows = slice(start, start + step)
+        yield rows, vectors[rows]
+        forget(vectors)
+
+
+def forget(vectors: NDArray[np.floating[Any]]) -> None:
+    """Give the pages of a memory map back to the system, which reads them again if need be."""
+    if isinstance(vectors, np.memmap):
+        vectors._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+
+
+def _parquet(path: Path, tables: Iterable[Any]) -> None:
     import pyarrow.parquet as pq
 
+    parts = iter(tables)
+    first = next(parts)
     # Floats of full precision hardly compress: a dictionary or a codec would only cost time.
-    pq.write_table(table, path, compression="none", use_dictionary=False, write_statistics=["id"])
+    options: dict[str, Any] = {"compression": "none", "use_dictionary": False, "write_statistics": ["id"]}
+    with pq.ParquetWriter(path, first.schema, **options) as writer:
+        for table in chain([first], parts):
+            writer.write_table(table)
 
 
 def _read_parquet(path: Path) -> Embedding:
-    return _from_table(path, _parquet_table(path))
+    table = _parquet_table(path)
+    if table.column_names == ["id", VECTOR]:
+        return _from_table(path, _spread(path, table))
+    return _from_table(path, table)
+
+
+def _spread(path: Path, table: Any) -> Any:
+    """Return a table with a column per number, of one with a column of vectors."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lists = table.column(VECTOR)
+    if not (pa.types.is_fixed_size_list(lists.type) or pa.types.is_list(lists.type)) or not table.num_rows:
+        raise InputError(f"{path}: column {VECTOR} must hold lists of numbers; received {lists.type}.")
+    sizes = pc.unique(pc.list_value_length(lists)).to_pylist()
+    if len(sizes) != 1 or not sizes[0]:
+        raise InputError(f"{path}: column {VECTOR} must hold lists of one length; received {shown(sizes[:5])}.")
+    flat = pc.list_flatten(lists)
+    if str(flat.type) not in ("float", "double") or flat.null_count:
+        raise InputError(f"{path}: column {VECTOR} must hold float or double; received {flat.type}.")
+    return _table(table.column("id"), flat.to_numpy().reshape(table.num_rows, sizes[0]))
 
 
 def _parquet_table(path: Path) -> Any:
@@ -167,8 +231,11 @@ def _write_npy(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None
 
     with atomic(path) as matrix, atomic(_ids_beside(path)) as beside:
         with matrix.open("wb") as file:
-            np.save(file, np.ascontiguousarray(vectors), allow_pickle=False)
-        _parquet(beside, pa.table([ids], names=["id"]))
+            header = {"descr": vectors.dtype.str, "fortran_order": False, "shape": vectors.shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            for _, part in _parts(vectors):
+                file.write(np.ascontiguousarray(part).data)
+        _parquet(beside, [pa.table([ids], names=["id"])])
         path.unlink(missing_ok=True)  # never leave old vectors beside new ids
 
 
@@ -315,7 +382,7 @@ def _first_line(path: Path, file: IO[bytes]) -> str:
     return line.decode("utf-8", "replace")
 
 
-def _alike(text: str, names: Iterable[Any]) -> list[str]:
+def alike(text: str, names: Iterable[Any]) -> list[str]:
     """Return a few names to show beside one that is not there: the most similar, else the first."""
     every = [str(name) for name in names]
     return nearest(text, every, n=5) or [*every[:4], f"… ({len(every):,} nodes)"]

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, shown
+from ssge.io.bags import encode_bag, encode_text, fit_text
 from ssge.io.columns import Raw
 from ssge.schema import Column
 
@@ -28,6 +29,15 @@ def fit(raw: Raw, missing: Literal["error", "impute"], scale: Literal["none", "s
         if not raw.levels:
             raise _no_values(raw)
         return Column(**fixed, levels=raw.levels, fill=(0.0,) if missing == "impute" else ())
+    if raw.kind == "bag":
+        if not raw.levels:
+            raise _no_values(raw)
+        return Column(**fixed, levels=raw.levels)
+    if raw.kind == "text":
+        words, idf = fit_text(raw.values)
+        if not words:
+            raise InputError(f"{raw.at(0)}: no word occurs in two rows; leave the column out of text.")
+        return Column(**fixed, levels=words, idf=idf)
     width = int(raw.values.shape[1])
     if sp.issparse(raw.values):
         if scale == "standard":
@@ -64,11 +74,9 @@ def _deviations(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _refuse_missing(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> None:
-    """Refuse missing values if the column has no fill values, else count them."""
-    if absent.any():
-        if not column.fill:
-            raise InputError(f"{raw.at(int(np.argmax(absent)))}: the value is missing; missing='impute' fills it in.")
-        log.info("column %r: %s missing values filled in.", raw.name, f"{absent.sum():,}")
+    """Refuse missing values if the column has no fill values."""
+    if absent.any() and not column.fill:
+        raise InputError(f"{raw.at(int(np.argmax(absent)))}: the value is missing; missing='impute' fills it in.")
 
 
 def _no_values(raw: Raw) -> InputError:
@@ -99,6 +107,12 @@ def encode(raw: Raw, column: Column) -> Any:
     absent = raw.missing()
     if raw.kind == "category":
         block = _one_hot(raw, column, absent)
+    elif raw.kind == "bag":
+        block, others = encode_bag(raw.values, raw.levels, column)
+        if others:
+            log.info("column %r: %s ids not seen before are left out.", raw.name, f"{others:,}")
+    elif raw.kind == "text":
+        block = encode_text(raw.values, column)
     elif sp.issparse(raw.values):
         block = raw.values
     else:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ssge.errors import InputError, shown
 from ssge.foreign import Parts
-from ssge.graph import FeatureMatrix
+from ssge.graph import FeatureMatrix, Graph
 from ssge.io.columns import Raw
 from ssge.io.compact import compact
 from ssge.io.encoding import encode, fit, warn_of_spreads
@@ -52,6 +53,7 @@ def make_features(
     for kind in schema.features:
         if kind == "table":
             blocks += [encode(raw, column) for raw, column in zip(raws, columns, strict=True)]
+            _tell_missing(raws)
             names += [name for column in columns for name in column.names]
             continue
         if kind == "laplacian" and schema.fitted:
@@ -63,11 +65,37 @@ def make_features(
         raise InputError(f"{where} has {len(names)} features, and {len(schema.names)} in like: {shown(names)}.")
     done = schema.model_copy(update={"columns": columns, "names": tuple(names)})
     if not schema.fitted and schema.left_out:
-        _tell_columns(done, where)
+        tell_columns(done, where)
     return compact(*blocks), done
 
 
-def _tell_columns(schema: FeatureSchema, where: str) -> None:
+def _tell_missing(raws: Sequence[Raw]) -> None:
+    for raw in raws:
+        if count := int(raw.missing().sum()):
+            log.info("column %r: %s missing values filled in.", raw.name, f"{count:,}")
+
+
+def renew_structure(graph: Graph) -> Graph:
+    """Return a graph whose features from the edges alone are computed again, after some edges were removed."""
+    schema = graph.schema
+    if schema is None or set(schema.features) == {"table"}:
+        return graph
+    if schema.edge_columns:
+        log.warning("%s: its aggregated edge columns still count the edges that were removed.", graph.name)
+    blocks, at = [], 0
+    for kind in schema.features:
+        if kind == "table":
+            width = sum(len(column.names) for column in schema.columns)
+            blocks.append(graph.features[:, at : at + width])
+        else:
+            block, names = structural_features(graph.edges, graph.weights, graph.num_nodes, [kind], schema.direction)
+            width = len(names)
+            blocks.append(block)
+        at += width
+    return replace(graph, features=compact(*blocks).astype(graph.features.dtype))
+
+
+def tell_columns(schema: FeatureSchema, where: str) -> None:
     """Log what became of each column of the node table; warn of those that were left out by a guess."""
     lines = [HEADINGS, *schema.table()]
     widths = [max(len(line[i]) for line in lines) for i in range(len(HEADINGS))]

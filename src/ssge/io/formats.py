@@ -46,10 +46,17 @@ def read_graphml(path: Path, limit: int) -> Tables:
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise InputError(f"{path} declares a document type or entities, which GraphML has no use for.")
     try:
-        graph = nx.read_graphml(_InOnePiece(data))
+        graph = nx.read_graphml(_InOnePiece(data), node_type=_named)
     except Exception as error:  # a damaged file raises many kinds of errors
         raise InputError(f"{path} is damaged or no GraphML: {one_line(error)}") from None
     return from_networkx(graph, str(path))
+
+
+def _named(node: str | None) -> str:
+    """Return the id of a node; without this, NetworkX would join edges without an end to a node called None."""
+    if node is None:
+        raise ValueError("a node without id, or an edge without source or target")
+    return node
 
 
 class _InOnePiece(io.BytesIO):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ssge.errors import InputError, one_line, shown
 from ssge.io.tables import Table, is_text
 
-_CANONICAL = r"^(0|-?[1-9][0-9]{0,18})$"
+CANONICAL = r"^(0|-?[1-9][0-9]{0,18})$"
 
 
 class IdColumn(NamedTuple):
@@ -80,7 +80,7 @@ def encode(columns: Sequence[IdColumn], kind: Literal["integer", "text"] | None 
     if empty >= 0:
         column, part = next((c, p) for c, p in zip(columns, codes, strict=True) if (p == empty).any())
         raise InputError(f"{column.at(int(np.argmax(part == empty)))}: the id is missing.")
-    if not text and kind != "text" and pc.all(pc.match_substring_regex(dictionary, _CANONICAL)).as_py():
+    if not text and kind != "text" and pc.all(pc.match_substring_regex(dictionary, CANONICAL)).as_py():
         try:
             return Encoded(dictionary.cast(pa.int64()).to_numpy(), codes)
         except pa.ArrowInvalid:  # too long for 64 bits: text
@@ -145,7 +145,7 @@ def _as_integers(column: IdColumn, other: IdColumn | None) -> Any:
     import pyarrow.compute as pc
 
     values = pc.ascii_trim_whitespace(column.values) if column.table.free else column.values
-    good = pc.match_substring_regex(values, _CANONICAL)
+    good = pc.match_substring_regex(values, CANONICAL)
     if not pc.all(good).as_py():
         row = pc.index(good, False).as_py()
         if other is not None or not values[row].as_py():

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from ssge.errors import InputError
 from ssge.io.sources import Unpacked
 
-Kind: TypeAlias = Literal["folder", "parquet", "npz", "torch", "matrix market", "graphml", "gml", "text"]
+Kind: TypeAlias = Literal["folder", "parquet", "npz", "torch", "matrix market", "graphml", "gml", "json", "text"]
 
 _HEAD = 1 << 12
 _PICKLES = (".pkl", ".pickle", ".gpickle", ".p")
@@ -61,10 +61,9 @@ def kind_of(path: Path) -> Kind:
     if start.startswith((b"<?xml", b"<graphml", b"<!--")):
         return "graphml"
     if any(end in _JSON for end in endings[-2:]) and start.startswith((b"{", b"[")):
-        raise InputError(
-            f"{path} is JSON, which is not read; turn it into a table (pandas.read_json(...).to_csv(...)) or pass "
-            "the graph that networkx.node_link_graph makes of it."
-        )
+        return "json"
+    if start.startswith((b'{"', b'[{"')):  # by another name; as text it would give nodes such as [{"source": 1
+        return "json"
     if ".gml" in endings or _GML.match(start):
         return "gml"
     expected: dict[str, Kind] = {

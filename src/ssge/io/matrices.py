@@ -43,10 +43,13 @@ def refuse_size(path: Path, nodes: int, limit: int, held: int | None = None) -> 
 
 
 def read_npz(path: Path, limit: int = LIMIT) -> Parts:
-    """Read a scipy sparse matrix, or adjacency, attributes and labels in the layout of gnn-benchmark."""
+    """Read a scipy sparse matrix; adjacency, attributes and labels as in gnn-benchmark; or edges, features, labels.
+
+    The last layout has ``edges`` (m x 2 or 2 x m), ``node_features`` and ``node_labels``.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
-            wanted = _sizes(path, archive, limit)
+            wanted, pickled = _sizes(path, archive, limit)
             arrays = {name: _array(archive, member) for name, member in wanted.items()}
     except InputError:
         raise
@@ -60,23 +63,42 @@ def read_npz(path: Path, limit: int = LIMIT) -> Parts:
         return parts._replace(features=features, labels=arrays.get("labels"))
     if "indptr" in arrays or "row" in arrays:
         return from_adjacency(_matrix(path, arrays, "", limit))
-    expected = "a scipy matrix (data, indices, indptr, shape) or gnn-benchmark arrays (adj_data, ...)"
-    raise InputError(f"{path} must hold {expected}; received {shown(sorted(arrays)[:8]) if arrays else 'nothing'}.")
+    if "edges" in arrays:
+        return _edge_list(path, arrays, limit)
+    layouts = ("a scipy matrix (data, indices, indptr, shape)", "gnn-benchmark arrays (adj_data, ...)")
+    expected = f"{', '.join(layouts)} or an edge list (edges, node_features, node_labels)"
+    found = shown(sorted(arrays)[:8]) if arrays else "nothing"
+    beside = f" beside pickled objects, which are never opened: {shown(pickled[:8])}" if pickled else ""
+    raise InputError(f"{path} must hold {expected}; received {found}{beside}.")
 
 
-def _sizes(path: Path, archive: zipfile.ZipFile, limit: int) -> dict[str, zipfile.ZipInfo]:
-    """Return the members that can be read as arrays, after a check that together they are within the limit."""
-    wanted, size = {}, 0
+def _edge_list(path: Path, arrays: Mapping[str, NDArray[Any]], limit: int) -> Parts:
+    """Return the graph of an edge list, with features and labels where there are any."""
+    edges, features, labels = (arrays.get(name) for name in ("edges", "node_features", "node_labels"))
+    assert edges is not None
+    if edges.dtype.kind not in "iu" or edges.ndim != 2 or 2 not in edges.shape:
+        raise InputError(f"{path}: edges must be whole numbers, m x 2 or 2 x m; received {edges.dtype}, {edges.shape}.")
+    ends = edges.T if edges.shape[1] == 2 else edges
+    sizes = [len(part) for part in (features, labels) if part is not None and part.ndim]
+    n = sizes[0] if sizes else int(ends.max(initial=-1)) + 1
+    refuse_size(path, n, limit, max(edges.size, *sizes, 0))
+    return Parts(features, ends, None, labels, None, n)
+
+
+def _sizes(path: Path, archive: zipfile.ZipFile, limit: int) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:
+    """Return the members that are arrays, checked to be within the limit together, and the names of pickled ones."""
+    wanted, pickled, size = {}, [], 0
     for member in archive.infolist():
         name = member.filename.removesuffix(".npy")
         with archive.open(member) as file:
             dtype = check_array(file, member.file_size, f"{path}: the array {shown(name)}")
         if dtype.hasobject:
-            continue  # names of nodes and the like, kept as a pickle, which is never opened
+            pickled.append(name)  # names of nodes and the like, which are never opened
+            continue
         size += member.file_size
         refuse_unpacking(path, size, path.stat().st_size, limit)
         wanted[name] = member
-    return wanted
+    return wanted, pickled
 
 
 def check_array(file: Any, size: int, where: str) -> np.dtype[Any]:

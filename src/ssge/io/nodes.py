@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, cut, printable, shown
 from ssge.foreign import LABEL_NAMES
-from ssge.io.columns import NotAFeatureError, Raw, has_codes, raw_column
+from ssge.io.columns import EMPTY, NotAFeatureError, Raw, has_codes, raw_column
 from ssge.io.ids import IdColumn
+from ssge.io.jsons import JsonTable
 from ssge.io.options import ReadOptions
 from ssge.io.roles import by_name, by_values
 from ssge.io.tables import Table, is_text, named, position
@@ -63,8 +64,8 @@ def read_nodes(table: Table, options: ReadOptions, schema: FeatureSchema) -> Nod
         raise InputError(f"columns must not hold the id, {table.names[at]!r}.")
     left_out = {position(table, column, "ignore") for column in options.ignore or ()}
     wanted = "table" in schema.features
-    kinds = _expected(table, schema) if wanted and schema.fitted else {}
-    target = _label(table, options.label, at, list(kinds) or chosen)
+    kinds = _expected(table, schema) if wanted and schema.fitted else _many(table, options, at) if wanted else {}
+    target = _label(table, options.label, at, list(kinds) if schema.fitted else chosen)
     if not wanted:
         chosen = []
     elif schema.fitted:
@@ -74,12 +75,12 @@ def read_nodes(table: Table, options: ReadOptions, schema: FeatureSchema) -> Nod
         chosen = list(kinds)
     elif chosen is None:
         chosen = [i for i in range(len(table.names)) if i not in (at, target)]
-    chosen = [i for i in dict.fromkeys(chosen) if i not in left_out]
+    chosen = [i for i in dict.fromkeys([*chosen, *kinds]) if i not in left_out]
     parts = list(dict.fromkeys([at, *chosen, *([] if target is None else [target])]))
-    data = table.read(parts, text=[at, *(i for i, kind in kinds.items() if kind == "category")])
+    data = table.read(parts, text=[at, *(i for i, kind in kinds.items() if kind in ("category", "bag", "text"))])
     log.info("%s: id %r%s.", table.where, table.names[at], table.form)
     columns = dict(zip(parts, data.columns, strict=True))
-    written = _codes(table, [i for i in chosen if i not in kinds], columns) if table.free else {}
+    written = codes(table, [i for i in chosen if i not in kinds], columns) if table.free else {}
     roles = {at: "the id", **dict.fromkeys(left_out, "ignored")} | ({} if target is None else {target: "the label"})
     raws = []
     for i in chosen:
@@ -90,13 +91,25 @@ def read_nodes(table: Table, options: ReadOptions, schema: FeatureSchema) -> Nod
         else:
             roles[i] = found
     given = options.label is not None
-    labels = None if target is None else _classes(table, target, columns[target], given)
+    labels = None if target is None else labels_in(table, target, columns[target], given)
     used = set(chosen) - set(roles) if wanted else range(len(table.names))
     others = [
         LeftOut(name=name, why=roles.get(i, "not named")) for i, name in enumerate(table.names) if i not in used
     ]  # fmt: skip
     label = None if target is None else table.names[target]
     return Nodes(IdColumn(table, table.names[at], columns[at]), raws, labels, given, others, label)
+
+
+def _many(table: Table, options: ReadOptions, at: int) -> dict[int, str]:
+    """Return the columns that hold many ids or words per node, and their kinds: those named, and the lists of JSON."""
+    asked = {kind: [position(table, column, kind) for column in getattr(options, kind) or ()] for kind in EMPTY}
+    if isinstance(table, JsonTable):
+        asked["bag"].append(1)
+    if at in asked["bag"] + asked["text"]:
+        raise InputError(f"bag and text must not hold the id, {table.names[at]!r}.")
+    if both := set(asked["bag"]) & set(asked["text"]):
+        raise InputError(f"bag and text must be different columns; received {table.names[both.pop()]!r} in both.")
+    return {i: kind for kind, columns in asked.items() for i in columns}
 
 
 def _feature(table: Table, i: int, column: Any, named: bool, kind: str | None) -> Raw | str:
@@ -117,7 +130,7 @@ def _feature(table: Table, i: int, column: Any, named: bool, kind: str | None) -
     return role if role and not named else raw._replace(note=role or "")
 
 
-def _codes(table: Table, chosen: Sequence[int], found: Mapping[int, Any]) -> dict[int, Any]:
+def codes(table: Table, chosen: Sequence[int], found: Mapping[int, Any]) -> dict[int, Any]:
     """Return, as text, the columns of a text file that look like integers but for a zero in front of some."""
     import pyarrow.types as kinds
 
@@ -157,7 +170,8 @@ def _expected(table: Table, like: FeatureSchema) -> dict[int, str]:
     return {places[column.name]: column.kind for column in columns}
 
 
-def _classes(table: Table, at: int, column: Any, given: bool) -> NDArray[Any] | None:
+def labels_in(table: Table, at: int, column: Any, given: bool) -> NDArray[Any] | None:
+    """Return the labels in a column; None where one is missing and nobody asked for them."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as kinds

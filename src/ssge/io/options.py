@@ -64,6 +64,10 @@ class ReadOptions:
         For ends of edges not in the node table: add the node, with missing values, or drop the edge. Default: error.
     limit
         Most bytes that a file may unpack to. Default: 16 GiB.
+    bag
+        Columns of ids or words, as lists or between blanks and commas: one feature for each, how often it occurs.
+    text
+        Columns of text: one feature per word (4,096 at most, those in two rows or more), by TF-IDF.
     """
 
     nodes: Path | None = None
@@ -83,12 +87,14 @@ class ReadOptions:
     scale: Literal["none", "standard"] | None = None
     unknown: Literal["error", "add", "drop"] | None = None
     limit: int | None = None
+    bag: Sequence[str | int] | None = None
+    text: Sequence[str | int] | None = None
 
     def __post_init__(self) -> None:
         for option, allowed in _CHOICES.items():
             if (value := getattr(self, option)) is not None and value not in allowed:
                 raise InputError(f"{option} must be {' or '.join(map(repr, allowed))}; received {value!r}.")
-        for option in ("columns", "ignore"):
+        for option in ("columns", "ignore", "bag", "text"):
             if isinstance(value := getattr(self, option), str):
                 raise InputError(f"{option} must be a list of columns; received {value!r}.")
         if self.limit is not None and (type(self.limit) is not int or self.limit <= 0):
@@ -119,8 +125,9 @@ class ReadOptions:
             value = getattr(self, option)
             if value is not None and getattr(wanted, option) != getattr(kept, option):
                 raise InputError(f"{option} is {shown(getattr(kept, option))} in like; received {value!r}.")
-        if self.columns is not None:
-            raise InputError("columns are those of like; leave columns out.")
+        for option in ("columns", "bag", "text"):
+            if getattr(self, option) is not None:
+                raise InputError(f"{option} are those of like; leave {option} out.")
         return kept
 
 

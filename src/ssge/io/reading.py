@@ -13,15 +13,17 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from ssge.errors import InputError, cut, printable, shown
 from ssge.foreign import Parts, array_of, from_adjacency, is_graph, take_apart
 from ssge.graph import Direction, Graph, arrange
 from ssge.io import nodes as node_tables
-from ssge.io.columns import Raw
+from ssge.io.columns import EMPTY, Raw
 from ssge.io.edges import ENDS, Edges, aggregate, read_edges
 from ssge.io.features import make_features
 from ssge.io.formats import Tables, from_networkx, read_gml, read_graphml, read_torch
+from ssge.io.graph_folder import StoredGraph, is_graph_folder
 from ssge.io.ids import encode, refuse_repeats
 from ssge.io.kinds import kind_of
 from ssge.io.matrices import read_matrix_market, read_npz, refuse_size
@@ -30,6 +32,7 @@ from ssge.io.ogb import read_ogb
 from ssge.io.options import ReadOptions
 from ssge.io.roles import by_label, by_neighbors
 from ssge.io.sources import LIMIT
+from ssge.io.sql import is_sql, parse, read_tables
 from ssge.io.tables import ParquetTable, Table, is_frame, named, open_table
 from ssge.schema import FeatureSchema, LeftOut
 
@@ -59,22 +62,26 @@ def read_graph(
     scale: Literal["none", "standard"] | None = None,
     unknown: Literal["error", "add", "drop"] | None = None,
     limit: int | None = None,
+    bag: Sequence[Column] | None = None,
+    text: Sequence[Column] | None = None,
     like: Any = None,
     name: str | None = None,
 ) -> Graph:
     """Read a graph from tables, from a file that holds all of it, or from an object.
 
-    `ssge.io.options.ReadOptions` describes the parameters from ``source`` to ``limit``.
+    `ssge.io.options.ReadOptions` describes the parameters from ``source`` to ``text``.
 
     Parameters
     ----------
     edges
         A table with one edge per row: CSV, TSV or other delimited text (also gzip or zstd), a Parquet file or a folder
         of them, a pandas, polars or pyarrow table. Or a whole graph: scipy or gnn-benchmark ``.npz``, Matrix Market,
-        GraphML, GML, a PyG ``Data`` in a ``.pt`` file, a folder with the raw files of an OGB dataset; a NetworkX, PyG
-        or DGL graph, a scipy sparse adjacency, a `Graph`. Pickles are never opened.
+        GraphML, GML, a PyG ``Data`` in a ``.pt`` file, a folder with the raw files of an OGB dataset, a graph folder of
+        ``ssge convert``; a NetworkX, PyG or DGL graph, a scipy sparse adjacency, a `Graph`. Or a DuckDB database,
+        ``duckdb:///flights.db?edges=routes&nodes=airports``, with tables, views or queries. Pickles are never opened.
     nodes
-        A table with one node per row, as above. The nodes of a matrix have no ids: rows are in the order of its nodes.
+        A table with one node per row, as above, or JSON with the ids that each node has, ``{node: [ids]}``. The nodes
+        of a matrix have no ids: rows are in the order of its nodes.
     edge_columns
         ``{"distance": "mean"}`` makes the feature ``mean(distance)``. A list may hold pairs, to aggregate one column
         in several ways, and names, for their means.
@@ -96,7 +103,9 @@ def read_graph(
 
     Text columns of the node table are categories, one feature per level, if they have at most 50 levels and at most
     half as many levels as rows, or 10,000 levels if ``columns`` names them. Digits after a zero, as in 08001, are text.
-    Lists of numbers, of one length in all rows, become as many features. An empty field is a missing value; in columns
+    Lists of numbers, of one length in all rows, become as many features. Lists of text, and of integers that are not
+    as many in each row, are bags of ids: one feature for each id. As many integers in each row may be either, so they
+    need ``bag`` or ``columns``. An empty field is a missing value; in columns
     of numbers NA, NaN and null are too.
 
     Columns that look like labels, ids, dates, free text or the index of a data frame are left out, with a warning,
@@ -115,12 +124,47 @@ def read_graph(
     >>> read_graph(edges, features="degree").schema.names
     ('degree',)
     """
+    if isinstance(edges, str | Path) and is_graph_folder(Path(edges)):
+        given = {"nodes": nodes, "source": source, "target": target, "weight": weight, "id": id, "columns": columns,
+                 "ignore": ignore, "label": label, "features": features, "edge_columns": edge_columns,
+                 "direction": direction, "delimiter": delimiter, "header": header, "missing": missing, "scale": scale,
+                 "unknown": unknown, "bag": bag, "text": text}  # fmt: skip
+        return _of_folder(Path(edges), [option for option, value in given.items() if value is not None], like, name)
     pairs: Any = list(edge_columns.items()) if isinstance(edge_columns, Mapping) else edge_columns
     named = (nodes, source, target, weight, id, columns, ignore, label)
-    options = ReadOptions(*named, features, pairs, direction, delimiter, header, missing, scale, unknown, limit)
+    more: Any = (features, pairs, direction, delimiter, header, missing, scale, unknown, limit, bag, text)
+    options = ReadOptions(*named, *more)
     where = printable(str(edges)) if isinstance(edges, str | Path) else "edges"
-    found = printable(Path(edges).name.split(".")[0]) if isinstance(edges, str | Path) else ""
+    file = edges.partition("?")[0] if is_sql(edges) else edges
+    found = printable(Path(file).name.split(".")[0]) if isinstance(file, str | Path) else ""
+    edges, options = _of_database(edges, options)
     return _read(edges, options, options.schema(like), where, name or found or "graph")
+
+
+def open_stored(path: Path, given: Sequence[str] = (), like: Any = None) -> StoredGraph:
+    """Open a graph folder; options of reading are refused, and features that are not those of ``like``."""
+    if given:
+        raise InputError(f"{', '.join(given)}: only for tables; {path} is a graph folder, read when it was converted.")
+    stored = StoredGraph.open(path)
+    if like is not None:
+        expected, found = ReadOptions().schema(like).names, () if stored.schema is None else stored.schema.names
+        if expected != found:
+            raise InputError(f"{path} has the features {shown(list(found))}; like expects {shown(list(expected))}.")
+    return stored
+
+
+def _of_folder(path: Path, given: Sequence[str], like: Any, name: str | None) -> Graph:
+    graph = open_stored(path, given, like).load()
+    log.info("%s: %s.", printable(str(path)), graph)
+    return graph if name is None else replace(graph, name=name)
+
+
+def _of_database(edges: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:
+    """Return the tables of edges and nodes in a database; anything else as it is."""
+    if not is_sql(edges):
+        return edges, options
+    found, nodes = read_tables(parse(edges), options.limit or LIMIT)
+    return found, options if options.nodes is not None else replace(options, nodes=nodes)
 
 
 def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, name: str) -> Graph:
@@ -134,7 +178,8 @@ def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, n
     else:
         parts, raws, schema = _of_tables(found, rows, options, schema, direction, where)
     if rows is not None and not schema.fitted:
-        raws, schema = _without_labels(raws, rows, parts, options, schema, where)
+        ends = array_of(parts.edges, "edges")
+        raws, schema = without_labels(raws, rows, ends, options, schema, where)
     if not parts.num_nodes:
         raise InputError(f"{where} has no nodes.")
     labels = parts.labels if rows is not None and rows.given else None
@@ -201,7 +246,8 @@ def _nodes(
     if options.nodes is not None:
         if isinstance(found, Tables):
             raise InputError("nodes goes with an edge table or a matrix; this graph has its own nodes.")
-        asked = (options.id, options.label, *(options.columns or ()), *(options.ignore or ()))
+        named_columns = (options.columns, options.ignore, options.bag, options.text)
+        asked = (options.id, options.label, *(name for names in named_columns for name in names or ()))
         table = open_table(options.nodes, "nodes", options, node_tables.KNOWN, asked)
         if not isinstance(found, Parts):
             _refuse_swapped(found, table)
@@ -211,8 +257,9 @@ def _nodes(
         table, options = found.nodes, replace(options, source="source", target="target", id="id")
     if table is not None:
         return read_nodes(table, options, schema), options
-    if options.ignore or (options.id, options.columns, options.label) != (None, None, None):
-        raise InputError("id, columns, ignore and label name columns of a node table: give nodes=...")
+    others = (options.id, options.columns, options.ignore or None, options.label, options.bag, options.text)
+    if any(column is not None for column in others):
+        raise InputError("id, columns, ignore, label, bag and text name columns of a node table: give nodes=...")
     if not isinstance(found, Parts) and (lacking := schema.table_columns):
         needed = cut(", ".join(column.name for column in lacking))
         raise InputError(f"{where} has no node features: like needs the columns {needed}; give nodes=...")
@@ -233,8 +280,17 @@ def read_columns(edges: Any, schema: FeatureSchema, reading: Mapping[str, Any]) 
     """
     if not schema.table_columns:
         return None
-    options = ReadOptions(**reading)
-    return _nodes(_opened(edges, options, schema), options, schema, str(edges))[0]
+    where = str(edges)
+    edges, options = _of_database(edges, ReadOptions(**reading))
+    return _nodes(_opened(edges, options, schema), options, schema, where)[0]
+
+
+def own_nodes(path: Path) -> Table | None:
+    """Return the node table that the file of a whole graph holds with all attributes; None for any other file."""
+    if kind_of(path) not in ("graphml", "gml"):
+        return None
+    opened = _opened(path, ReadOptions(), FeatureSchema(features=("table",)))
+    return opened.nodes if isinstance(opened, Tables) else None
 
 
 def _refuse_swapped(edges: Table, nodes: Table) -> None:
@@ -287,7 +343,8 @@ def _of_tables(
 def _completed(rows: Nodes | None, read: Edges, schema: FeatureSchema, direction: Direction) -> list[Raw]:
     """Return the columns of the nodes, with rows for added nodes, and the aggregated columns of the edges."""
     raws, n = rows.raws if rows else [], read.ids.size
-    if raws and n > len(raws[0].values) and schema.missing == "error":
+    lacking = [raw for raw in raws if raw.kind not in EMPTY and n > len(raw.values)]
+    if lacking and schema.missing == "error":
         raise InputError("unknown='add' leaves columns of the added nodes without values: give missing='impute'.")
     if rows is not None and rows.given and n > len(rows.ids.values):
         raise InputError("unknown='add' leaves added nodes without a label: leave label out, or give unknown='drop'.")
@@ -328,15 +385,15 @@ def _of_parts(parts: Parts, rows: Nodes | None, schema: FeatureSchema, where: st
     return parts, [Raw("x", "matrix", matrix, place=lambda row: f"{where}, row {row + 1}")]
 
 
-def _without_labels(
-    raws: list[Raw], rows: Nodes, parts: Parts, options: ReadOptions, schema: FeatureSchema, where: str
+def without_labels(
+    raws: list[Raw], rows: Nodes, edges: NDArray[Any], options: ReadOptions, schema: FeatureSchema, where: str
 ) -> tuple[list[Raw], FeatureSchema]:
     """Leave out columns that look like labels, unless they are named; warn of those that say the given label.
 
     The labels themselves decide nothing: with them or without them, features are the same.
     """
     mine = raws[: len(rows.raws)]
-    roles = by_neighbors(mine, array_of(parts.edges, "edges"))
+    roles = by_neighbors(mine, edges)
     left_out = list(rows.left_out)
     if options.columns is None:
         left_out += [LeftOut(name=name, why=why) for name, why in roles.items()]

@@ -37,8 +37,9 @@ def refuse_unpacking(path: Path | str, size: int, packed: int, limit: int, ratio
 class Unpacked(io.RawIOBase):
     """The bytes of a file, decompressed if it is gzip or zstd; too many of them are an error.
 
-    Never hand it to Arrow: its threads would own a Python object, and a thread that lets go of one while Python exits
-    ends the process with "terminate called without an active exception". `arrow_source` is for Arrow.
+    Never hand it to Arrow, nor bytes of Python: its threads go on after an error, and one that lets go of a Python
+    object while Python exits ends the process with "terminate called without an active exception" and exit code 134.
+    `arrow_source` and `in_memory` are for Arrow.
 
     Parameters
     ----------
@@ -110,16 +111,24 @@ def open_raw(path: Path) -> Any:
 
 def arrow_source(path: Path, limit: int, skip: int = 0) -> Any:
     """Return the bytes of a file after the first ones for Arrow to read: from the file, or unpacked in memory."""
-    import pyarrow as pa
-
     with Unpacked(path, limit) as stream:
         if stream.codec:
-            return pa.BufferReader(pa.py_buffer(stream.read()).slice(skip))
+            return in_memory(stream, skip)
     raw = open_raw(path)
     if raw.size() > limit:
         raise too_large(path, "is too large", limit)
     raw.seek(skip)
     return raw
+
+
+def in_memory(stream: io.RawIOBase, skip: int = 0) -> Any:
+    """Return the rest of a stream, after the first bytes, in memory of Arrow: its threads may free it at any time."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    while block := stream.read(_BLOCK):
+        sink.write(block)
+    return pa.BufferReader(sink.getvalue().slice(skip))
 
 
 def content(path: Path, limit: int) -> bytes:

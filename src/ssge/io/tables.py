@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, UnknownNameError, one_line, printable, shown
+from ssge.io.jsons import JsonTable
 from ssge.io.kinds import kind_of
 from ssge.io.options import ReadOptions
 from ssge.io.sources import LIMIT, refuse_unpacking, too_large
@@ -42,6 +43,9 @@ class Table(Protocol):
     def read(self, columns: Sequence[int], text: Collection[int] = ()) -> Any:
         """Return columns as a pyarrow table, those in ``text`` as strings if the table is free."""
 
+    def batches(self, columns: Sequence[int], kinds: Mapping[int, str] | None = None, size: int = ...) -> Iterator[Any]:
+        """Yield columns as pyarrow tables of some rows each; ``kinds`` as in `TextTable.batches`."""
+
     def place(self, row: int) -> str:
         """Return the place of a row, counted from 0, for messages."""
 
@@ -59,6 +63,10 @@ class ArrowTable:
     def read(self, columns: Sequence[int], text: Collection[int] = ()) -> Any:
         """Return columns as a pyarrow table."""
         return self.table.select(list(columns))
+
+    def batches(self, columns: Sequence[int], kinds: Mapping[int, str] | None = None, size: int = 0) -> Iterator[Any]:
+        """Yield columns as pyarrow tables."""
+        yield self.read(columns)
 
     def place(self, row: int) -> str:
         """Return the place of a row."""
@@ -118,6 +126,22 @@ class ParquetTable:
             table = pa.concat_tables(batches, promote_options="permissive")
             table.validate(full=True)  # text in Parquet may be no text at all
             return table
+
+    def batches(
+        self, columns: Sequence[int], kinds: Mapping[int, str] | None = None, size: int = 1 << 24
+    ) -> Iterator[Any]:
+        """Yield columns as pyarrow tables of some rows each, so that the files may be larger than memory."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        names = [self.names[i] for i in columns]
+        rows = max(1 << 10, size // (8 * len(names)))
+        for part in self._files:
+            with parquet_errors(part), pq.ParquetFile(part, memory_map=False, pre_buffer=False) as file:
+                for batch in file.iter_batches(rows, columns=names, use_threads=False):
+                    table = pa.Table.from_batches([batch]).select(names)
+                    table.validate(full=True)
+                    yield table
 
     def place(self, row: int) -> str:
         """Return the place of a row within its part."""
@@ -182,6 +206,13 @@ def open_table(
     kind = kind_of(path)
     if kind in ("folder", "parquet"):
         return ParquetTable(path, limit)
+    if kind == "json" and what == "nodes":
+        return JsonTable(path, limit)
+    if kind == "json":
+        raise InputError(
+            f"{path} is JSON, which is read as features of nodes alone, {{node: [ids]}}; turn it into a table "
+            "(pandas.read_json(...).to_csv(...)) or pass the graph that networkx.node_link_graph makes of it."
+        )
     if kind != "text":
         raise InputError(f"{what} must be a table (CSV, TSV, Parquet); {path} is {kind}.")
     names = [name.casefold() for name in asked if isinstance(name, str)]

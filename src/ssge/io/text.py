@@ -6,13 +6,13 @@ import csv
 import io
 import itertools
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ssge.errors import InputError, one_line, printable, shown
-from ssge.io.sources import LIMIT, Unpacked, arrow_source
+from ssge.io.sources import LIMIT, Unpacked, arrow_source, in_memory
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +20,8 @@ DELIMITERS = ("\t", ",", ";", "|")
 _SAMPLE = 1 << 18
 _ROWS = 100
 _BLOCK = 1 << 22
+_PIECE = 1 << 24
+"""Bytes that are read at a time where a file may be larger than memory."""
 _MARK = b"\xef\xbb\xbf"
 _LONGEST = 1 << 25
 """Bytes of the longest row, 32 MiB."""
@@ -191,14 +193,64 @@ class TextTable:
             raise InputError(f"{self.where} has no rows.")
         return table.rename_columns([self.names[i] for i in columns])
 
+    def batches(
+        self, columns: Sequence[int], kinds: Mapping[int, str] | None = None, size: int = _PIECE
+    ) -> Iterator[Any]:
+        """Yield columns as pyarrow tables of some rows each, so that the file may be larger than memory.
+
+        Parameters
+        ----------
+        columns
+            Their positions.
+        kinds
+            ``text``, ``number`` or ``boolean`` for columns that must be read as such; others by what a piece holds.
+        size
+            Bytes of the file per table.
+        """
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        types = {"text": pa.string(), "number": pa.float64(), "boolean": pa.bool_()}
+        names = [str(i) for i in range(len(self.names))]
+        parsing = arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=self._quoted)
+        converting = arrow_csv.ConvertOptions(
+            include_columns=[str(i) for i in columns],
+            column_types={str(i): types[kind] for i, kind in (kinds or {}).items()},
+        )
+        for piece in self._pieces(size):
+            reading = arrow_csv.ReadOptions(column_names=names, block_size=len(piece) + 1, use_threads=False)
+            try:
+                table = arrow_csv.read_csv(pa.BufferReader(piece), reading, parsing, converting)
+            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+                raise self._explained(error) from None
+            if any(pa.types.is_binary(column.type) for column in table.columns):
+                raise self._explained(ValueError("it is not UTF-8 text"))
+            if table.num_rows:
+                yield table.rename_columns([self.names[i] for i in columns])
+
+    def _pieces(self, size: int) -> Iterator[bytes]:
+        """Yield the bytes of whole rows: a line break ends a row unless it is between quotes."""
+        rest = b""
+        with self._open() as stream:
+            while more := stream.read(size):
+                rest += more
+                end = rest.rfind(b"\n") + 1
+                while self._quoted and end and rest.count(b'"', 0, end) % 2:
+                    end = rest.rfind(b"\n", 0, end - 1) + 1
+                if end:
+                    yield rest[:end]
+                    rest = rest[end:]
+                elif len(rest) > _LONGEST:
+                    raise InputError(f"{self.where}: a row has {_LONGEST:,} bytes at most; received more.")
+        if rest.strip():
+            yield rest
+
     def _source(self) -> Any:
         """Return the rows for Arrow."""
-        import pyarrow as pa
-
         if self._delimiter != " ":
             return arrow_source(self._path, self._limit, self._start)
         with self._open() as stream:
-            return pa.BufferReader(stream.read())
+            return in_memory(stream)
 
     def _open(self) -> Unpacked:
         """Return the rows for Python."""

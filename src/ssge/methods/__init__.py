@@ -3,9 +3,9 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from ssge.methods._base import METHODS, Method, MethodConfig
+from ssge.methods._base import METHODS, BaseConfig, Method, MethodConfig
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
 
-__all__ = ["METHODS", "Method", "MethodConfig"]
+__all__ = ["METHODS", "BaseConfig", "Method", "MethodConfig"]

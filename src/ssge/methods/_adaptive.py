@@ -55,7 +55,8 @@ class Prepared:
 
     def batches(self, key: Key) -> Iterator[Batch]:
         """Yield the whole graph, or its batches of nodes."""
-        for part in self.view.node_batches(getattr(self.config, "batch_nodes", None), self.hops, key):
+        size, fanouts = (getattr(self.config, name, None) for name in ("batch_nodes", "fanouts"))
+        for part in self.view.node_batches(size, self.hops, key, fanouts):
             yield Batch(part, self.augmentations)
 
     @cached_property

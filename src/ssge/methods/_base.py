@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 from torch import Tensor, nn
 
 from ssge.errors import InputError
@@ -25,10 +26,16 @@ Rate: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 """A probability in a configuration."""
 
 
-class MethodConfig(BaseModel):
-    """Settings of every trained method."""
+class BaseConfig(BaseModel):
+    """Settings of every method; without more of them nothing is trained."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    epochs: int = Field(0, ge=0, le=0, description="Always 0: nothing is trained.")
+
+
+class MethodConfig(BaseConfig):
+    """Settings of every trained method."""
 
     epochs: int = Field(
         100, ge=0, description="Passes over the graph, a setting like any other: not 'until convergence'."
@@ -43,6 +50,19 @@ class NodeBatchConfig(MethodConfig):
     batch_nodes: PositiveInt | None = Field(
         None, description="Nodes per step, several times the embedding width. All nodes if not given."
     )
+    fanouts: tuple[PositiveInt, ...] | None = Field(
+        None,
+        min_length=1,
+        description="With batch_nodes: neighbors drawn per node, by hops from the nodes of a step, as in 10 10. All of "
+        "them if not given.",
+    )
+
+    @field_validator("fanouts")
+    @classmethod
+    def _of_batches(cls, fanouts: tuple[int, ...] | None, given: ValidationInfo) -> tuple[int, ...] | None:
+        if fanouts is not None and given.data.get("batch_nodes") is None:
+            raise PydanticCustomError("fanouts", "must come with batch_nodes, the number of nodes per step")
+        return fanouts
 
 
 class Method(nn.Module, ABC):
@@ -59,7 +79,7 @@ class Method(nn.Module, ABC):
     prepare        once per graph, before training or embedding
     optimizer      once, before training
     lr_schedule    at the start of each epoch
-    forward        in each step; distributed training synchronizes only what goes through it
+    forward        in each step; where several processes share it, each has some rows of the batch
     after_step     after each step of the optimizer
     encode         at the end of training, and for each graph that the trained model embeds
     ============== ===================================================================================
@@ -74,10 +94,14 @@ class Method(nn.Module, ABC):
         Publication.
     supervised
         Whether it learns from the labels of training nodes. It is then scored by its own class scores.
+    trained
+        Whether there is anything to train. What is not has no parameters, and 0 epochs.
     inductive
         Whether a trained model can embed other graphs than the one it was trained on.
     normalization
         Degrees that normalize the adjacency of a view: `ssge.ops.adjacency.Adjacency`.
+    bf16
+        Whether the products of a training step are in bfloat16; `products` is the context to take it in.
     scale, offset
         An embedding is ``scale * output + offset``. Training sets the scale so that the root mean square is 1.
     """
@@ -88,15 +112,17 @@ class Method(nn.Module, ABC):
     inputs: ClassVar[str]
     reference: ClassVar[str]
     supervised: ClassVar[bool] = False
+    trained: ClassVar[bool] = True
     inductive: ClassVar[bool] = True
     normalization: Normalization = "out-in"
     offset: float = 0.0
-    Config: ClassVar[type[MethodConfig]]
+    bf16: bool = False
+    Config: ClassVar[type[BaseConfig]]
 
     encoder: nn.Module
     scale: Tensor
 
-    def __init__(self, config: MethodConfig, info: GraphInfo) -> None:
+    def __init__(self, config: BaseConfig, info: GraphInfo) -> None:
         super().__init__()
         self.config = config
         self.info = info
@@ -104,13 +130,22 @@ class Method(nn.Module, ABC):
 
     @property
     def device(self) -> torch.device:
-        """Device of the parameters."""
-        return next(self.parameters()).device
+        """Device of parameters and buffers."""
+        return self.scale.device
 
     @property
     def dtype(self) -> torch.dtype:
-        """Precision of the parameters."""
-        return next(self.parameters()).dtype
+        """Precision of parameters and buffers."""
+        return self.scale.dtype
+
+    def products(self) -> torch.autocast:
+        """Return the context of `forward` in training, which decides the precision of products."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16)
+
+    @property
+    def of_moments(self) -> bool:
+        """Whether the loss is made of moments of columns: sums over nodes, which several processes can share."""
+        return False
 
     @classmethod
     def default_config(cls, info: GraphInfo) -> dict[str, Any]:
@@ -139,6 +174,7 @@ class Method(nn.Module, ABC):
 
     def optimizer(self) -> torch.optim.Optimizer:
         """Return the optimizer of the trained parameters."""
+        assert isinstance(self.config, MethodConfig)
         trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
         return torch.optim.Adam(trained, lr=self.config.lr, weight_decay=self.config.weight_decay, fused=True)
 

@@ -35,6 +35,13 @@ class BGRLConfig(BootstrapConfig, NodeBatchConfig):
     momentum: float = Field(0.99, ge=0, le=1, description="Momentum of the target at the start; it rises to 1.")
     warm_up: float = Field(0.1, ge=0, lt=1, description="Share of the epochs in which the learning rate rises.")
 
+    @field_validator("encoder")
+    @classmethod
+    def _sampled(cls, encoder: str, given: ValidationInfo) -> str:
+        if encoder == "gat" and given.data.get("fanouts") is not None:
+            raise PydanticCustomError("encoder", "must be gcn with fanouts: attention over a sample is another one")
+        return encoder
+
     @field_validator("heads")
     @classmethod
     def _share(cls, heads: int, given: ValidationInfo) -> int:

@@ -62,6 +62,11 @@ class CCASSG(Method):
         self.encoder = ENCODERS[config.encoder](widths, config.activation, generator, config.output_bias)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
 
+    @property
+    def of_moments(self) -> bool:
+        """Whether the loss is made of moments: it is."""
+        return True
+
     def forward(self, view: View, key: Key) -> Losses:
         """Return alignment + lambda * decorrelation of two augmented views."""
         (u1, weight), (u2, _) = (self.encoder.factors(self.augment(view, key.fold_in(i))) for i in range(2))

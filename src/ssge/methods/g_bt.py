@@ -79,6 +79,11 @@ class GBT(Method):
         """Return the factor of the learning rate: warm-up, then half a cosine."""
         return warm_up_cosine(progress, self.config.warm_up)
 
+    @property
+    def of_moments(self) -> bool:
+        """Whether the loss is made of moments: it is."""
+        return True
+
     def forward(self, view: View, key: Key) -> Losses:
         """Return invariance + w * redundancy of two augmented views."""
         (u1, weight), (u2, _) = (self.encoder.factors(self.augment(view, key.fold_in(i))) for i in range(2))

@@ -8,10 +8,13 @@ from typing import Any, ClassVar, Literal
 import torch
 from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
+from torch import Tensor
 
 from ssge.graph import GraphInfo
 from ssge.methods._base import METHODS, Method, MethodConfig, NodeBatchConfig
+from ssge.nn.blocks import LEARNED, Block, Blocks
 from ssge.nn.encoders import ENCODERS, GCN, MLP
+from ssge.nn.running import RunningCovariance
 from ssge.objectives import Losses
 from ssge.objectives.gaussian import EIGENVALUE_FLOOR, gaussian
 from ssge.objectives.infonce import direct_infonce
@@ -42,6 +45,16 @@ class SSGEConfig(NodeBatchConfig):
     )
     encoder: Literal["gcn", "mlp"] = Field("gcn", description="gcn, or mlp: features alone, with batch normalization.")
     activation: Literal["elu", "relu", "none"] = Field("elu", description="Activation between layers.")
+    blocks: tuple[Block, ...] = Field(
+        LEARNED,
+        min_length=1,
+        description="Columns of an embedding, side by side: learned (the paper's), features, hops (their mean over "
+        "hops). Several are weighed without labels.",
+    )
+    hops: PositiveInt = Field(8, description="Of the block hops: how many there are.")
+    columns: PositiveInt = Field(
+        512, description="Of the blocks features and hops: wider features are reduced to so many leading directions."
+    )
     output_bias: bool = Field(False, description="A bias in the last layer, which drifts at random; as released.")
     offset: float = Field(
         0.0,
@@ -54,12 +67,26 @@ class SSGEConfig(NodeBatchConfig):
     floor_mode: Literal["tangent", "clamp"] = Field(
         "tangent", description="Below the floor: follow the tangent, or clamp (released code: clamp, floor 1e-8)."
     )
+    covariance_momentum: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="With batch_nodes: how much of the covariance comes from earlier steps, so that batches may be "
+        "smaller than the width; 0: each step sees its own alone.",
+    )
     shrinkage: float = Field(1e-3, gt=0, le=1, description="Of w-mse: share of the variances in the covariance.")
     direct_width: PositiveInt | None = Field(
         None,
         description="Of directclr: number of the first columns. Near a sixth of all if not given, as in its paper.",
     )
     temperature: float = Field(0.1, ge=1 / 600, description="Of directclr: temperature of InfoNCE.")
+
+    @field_validator("blocks")
+    @classmethod
+    def _distinct(cls, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        if len(set(blocks)) < len(blocks) or "learned" not in blocks:
+            raise PydanticCustomError("blocks", "each block must be named once, and learned must be among them")
+        return blocks
 
     @field_validator("direct_width")
     @classmethod
@@ -83,7 +110,10 @@ class SSGE(Method):
     `ssge.objectives.infonce.direct_infonce`; weights of terms and the floor of eigenvalues then play no part.
 
     With ``batch_nodes`` an epoch has several steps, each on some of the nodes (`ssge.training.batches`). The objective
-    is that of their representations in the whole views.
+    is that of their representations in the whole views, or with ``fanouts`` of unbiased estimates of these.
+
+    With ``blocks`` the embedding is more than the encoder's output: features and propagated features stand beside it,
+    so that what two convolutions lose is not lost (`ssge.nn.blocks.Blocks`). The training is the same.
     """
 
     name: ClassVar[str] = "ssge"
@@ -95,13 +125,24 @@ class SSGE(Method):
 
     config: SSGEConfig
     encoder: GCN | MLP
+    blocks: Blocks | None
 
     def __init__(self, config: SSGEConfig, info: GraphInfo, generator: torch.Generator) -> None:
         super().__init__(config, info)
         self.normalization, self.offset = config.normalization, config.offset
         widths = (info.num_features, *config.widths)
         self.encoder = ENCODERS[config.encoder](widths, config.activation, generator, config.output_bias)
+        momentum = config.covariance_momentum
+        self.running = RunningCovariance(config.widths[-1], momentum) if momentum else None
+        self.blocks = None
+        if config.blocks != LEARNED:
+            self.blocks = Blocks(config.blocks, info.num_features, config.columns, config.hops)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
+
+    @property
+    def of_moments(self) -> bool:
+        """Whether the loss is made of moments; the other objectives compare nodes one by one."""
+        return self.config.objective == "gaussian"
 
     @classmethod
     def default_config(cls, info: GraphInfo) -> dict[str, Any]:
@@ -117,17 +158,40 @@ class SSGE(Method):
         width = 2 ** round(math.log2(max(room, 2)))
         weight = min(max(140 * degree**0.5 / info.num_features, 0.03), 3.0)
         epochs = min(20 + int(2 * degree), 100)
-        return {"widths": (width, width), "uniformity_weight": round(weight, 3), "epochs": epochs}
+        return {
+            "widths": (width, width),
+            "uniformity_weight": round(weight, 3),
+            "epochs": epochs,
+            "blocks": ("features", "hops", "learned"),
+        }
 
     def forward(self, view: View, key: Key) -> Losses:
         """Return alignment + lambda * uniformity of two augmented views, over the seeds, or the other objective."""
         (u1, weight), (u2, _) = (self.encoder.factors(self.augment(view, key.fold_in(i))) for i in range(2))
         c, z1, z2 = self.config, view.at_seeds(u1), view.at_seeds(u2)
         if c.objective == "gaussian":
-            return gaussian(z1, z2, c.uniformity_weight, c.alignment_weight, c.eigenvalue_floor, c.floor_mode, weight)
+            return gaussian(
+                z1, z2, c.uniformity_weight, c.alignment_weight, c.eigenvalue_floor, c.floor_mode, weight, self.running
+            )
         z1, z2 = (z if weight is None else z @ weight for z in (z1, z2))
         if c.objective == "w-mse":
             loss = w_mse(z1, z2, c.shrinkage, relative=True)
         else:
             loss = direct_infonce(z1, z2, c.direct_width or math.ceil(DIRECT_SHARE * z1.shape[1]), c.temperature)
         return Losses(loss, {c.objective: loss.detach()})
+
+    @torch.no_grad()
+    def calibrate(self, prepared: View) -> Tensor:
+        """Weigh the blocks, beside what every method does at the end of training."""
+        self.eval()
+        if self.blocks is not None:
+            self.blocks.fit(prepared, self.encoder.embed)
+        return super().calibrate(prepared)
+
+    def encode(self, prepared: View, nodes: Tensor | None = None) -> Tensor:
+        """Return the encoder's raw output, n x d, or the blocks side by side, of all nodes or of some."""
+        if self.blocks is None:
+            return super().encode(prepared, nodes)
+        hops = max(self.encoder.hops, self.blocks.hops)
+        view = prepared if nodes is None else prepared.k_hop_subgraph(nodes, hops)
+        return view.at_seeds(self.blocks(view, self.encoder.embed(view)))

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ssge.errors import InputError
+from ssge.ops.collective import total, world
+from ssge.ops.row_stream import RowStream, Stage
+from ssge.ops.streaming import StreamedAdjacency, StreamedFeatures
 from ssge.registry import Registry
 from ssge.views import View
 
@@ -99,7 +104,20 @@ class BatchNorm(nn.BatchNorm1d):
         """Return the normalized columns; in training each pass has a share of at least ``momentum`` in the figures."""
         if self.training and self.num_batches_tracked is not None:
             self.momentum = max(self.last_momentum, 1 / (int(self.num_batches_tracked) + 1))
-        return super().forward(x)
+        return self._over_processes(x) if self.training and world() > 1 else super().forward(x)
+
+    def _over_processes(self, x: Tensor) -> Tensor:
+        """Normalize by the figures of the rows of all processes; `torch.nn.SyncBatchNorm` does so on GPUs alone."""
+        n, sums = total(torch.tensor([len(x)], dtype=torch.float64, device=x.device), x.sum(0))
+        mean = sums / float(n)
+        centered = x - mean
+        (squares,) = total(centered.square().sum(0))
+        assert self.running_mean is not None and self.running_var is not None and self.momentum is not None
+        with torch.no_grad():
+            self.running_mean.lerp_(mean, self.momentum)
+            self.running_var.lerp_(squares / (float(n) - 1), self.momentum)
+            self.num_batches_tracked.add_(1)  # type: ignore[union-attr]
+        return centered * (squares / float(n) + self.eps).rsqrt() * self.weight + self.bias
 
 
 ENCODERS: Registry[type[GCN] | type[MLP]] = Registry("encoder")
@@ -134,7 +152,7 @@ class Affine(nn.Module):
 
     def shifted(self, product: Tensor) -> Tensor:
         """Add the bias, if there is one, in place."""
-        return product if self.bias is None else product.add_(self.bias)
+        return product if self.bias is None else product.add_(self.bias.to(product.dtype))
 
 
 class _Encoder(nn.Module, ABC):
@@ -231,6 +249,9 @@ class GCN(_Encoder):
 
     def factors(self, view: View, drop: Drop | None = None) -> tuple[Tensor, Tensor | None]:
         """Return U and W whose product is the representations of a view; W is None where U is them already."""
+        if isinstance(view.adjacency, StreamedAdjacency):
+            weight = self.affine[-1].weight if self.factored else None
+            return cast("Tensor", self.stream(view, self.factored)), weight  # its moments are all that is taken of it
         hidden = self._finished(0, view.features.propagate(view.adjacency, self.affine[0].weight))
         for index, layer in enumerate(self.affine[1:], 1):
             hidden = hidden if drop is None else drop(hidden)
@@ -240,6 +261,42 @@ class GCN(_Encoder):
             product = view.adjacency @ (hidden @ layer.weight) if narrows else (view.adjacency @ hidden) @ layer.weight
             hidden = self._finished(index, product)
         return hidden, None
+
+    def stream(self, view: View, factored: bool = False) -> RowStream:
+        """Return the representations of a view of a graph on disk; without the last layer's weights if ``factored``.
+
+        Each layer takes its sparse product before or after its weights, as `factors` does.
+        """
+        assert isinstance(view.features, StreamedFeatures)
+        assert isinstance(view.adjacency, StreamedAdjacency)
+        if len(self.norms):
+            raise InputError("Batch normalization needs all rows in memory: an encoder with it cannot be streamed.")
+        kept, stages, before = view.features.kept, list[Stage](), list[_Step]()
+        columns = None if kept is None else kept.nonzero().squeeze(1)
+        for index, layer in enumerate(self.affine):
+            inputs, outputs = (
+                layer.weight.shape if columns is None or index else (columns.numel(), layer.weight.shape[1])
+            )
+            multiplied = partial(_multiplied, layer.weight, columns if index == 0 else None)
+            step = _Step(multiplied, (layer.weight,))
+            finish = _Step(partial(self._finished, index), self._finishing(index))
+            last = index == len(self.layers) - 1
+            if last and factored:
+                stages.append(_composed(before))
+                before = []
+            elif inputs > (2 if index == 0 else 1) * outputs:
+                stages.append(_composed([*before, step]))
+                before = [finish]
+            else:
+                stages.append(_composed(before))
+                before = [step, finish]
+        return RowStream(view.features, view.adjacency, [*stages, _composed(before)])
+
+    def _finishing(self, index: int) -> tuple[Tensor, ...]:
+        """Return the parameters of `_finished`."""
+        bias = self.affine[index].bias
+        active = self.activations[index].parameters() if index < len(self.activations) else ()
+        return (*(() if bias is None else (bias,)), *active)
 
     @torch.no_grad()
     def embed(self, view: View, chunk: int = CHUNK) -> Tensor:
@@ -258,6 +315,25 @@ class GCN(_Encoder):
                 hidden[start:stop] = self._finished(index, view.adjacency.block(start, stop, product))
         assert hidden is not None
         return hidden
+
+
+class _Step(NamedTuple):
+    """A function of single rows, and its parameters."""
+
+    function: Callable[[Tensor], Tensor]
+    parameters: tuple[Tensor, ...]
+
+
+def _composed(steps: Sequence[_Step]) -> Stage:
+    if not steps:
+        return Stage()
+    functions = [step.function for step in steps]
+    parameters = tuple(p for step in steps for p in step.parameters)
+    return Stage(lambda rows: reduce(lambda x, f: f(x), functions, rows), parameters)
+
+
+def _multiplied(weight: Tensor, columns: Tensor | None, rows: Tensor) -> Tensor:
+    return rows @ (weight if columns is None else weight.index_select(0, columns))
 
 
 @ENCODERS.register("mlp")

@@ -17,6 +17,7 @@ uniformity is W2^2 where all eigenvalues of R are above it, and a lower bound of
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -59,6 +60,7 @@ def gaussian(
     floor: float = EIGENVALUE_FLOOR,
     floor_mode: FloorMode = "tangent",
     weight: Tensor | None = None,
+    running: Callable[[Moments], Moments] | None = None,
 ) -> Losses:
     """Return the objective of SSGE, alignment + lambda * mean uniformity of the two views, from one set of moments.
 
@@ -75,6 +77,8 @@ def gaussian(
     weight
         Of a last linear layer that was left out: the objective is that of ``z1 @ weight`` and ``z2 @ weight``, which
         are never formed. Cheaper if the layer is not narrower than what it is given; see `ssge.ops.moments.moments`.
+    running
+        Replaces the moments of these rows by those of many steps, such as `ssge.nn.running.RunningCovariance`.
 
     Returns
     -------
@@ -83,7 +87,10 @@ def gaussian(
     """
     m = moments(z1, z2, weight)
     d = m.means[0].numel()
-    warn_if_wide(m.n, d)
+    if running is None:
+        warn_if_wide(m.n, d)
+    else:
+        m = running(m)
     inverses = inverse_deviations(m)
     aligned = aligned_moments(m, inverses)
     roots, spectra = zip(

@@ -35,6 +35,7 @@ from torch import Tensor
 
 from ssge.errors import InputError
 from ssge.objectives.reconstruction import pair_scores
+from ssge.ops.precision import in_float32
 from ssge.ops.sampling import Pairs
 from ssge.ops.sparse import CSR, row_indices, transpose
 
@@ -45,6 +46,7 @@ _EXPONENT = {torch.float32: 60.0, torch.float64: 600.0}
 """Largest 1/tau at which sums of exponentials over all nodes, and their inverses, are ordinary numbers."""
 
 
+@in_float32
 def infonce(
     u: Tensor,
     v: Tensor,

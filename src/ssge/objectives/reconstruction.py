@@ -28,6 +28,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from ssge.ops.precision import in_float32
 from ssge.ops.sampling import Pairs
 from ssge.ops.sparse import csr_tensor, spmm
 
@@ -45,6 +46,7 @@ def sampled_reconstruction(z: Tensor, edges: Pairs, non_edges: Pairs) -> Tensor:
     return (missed + invented) / 2
 
 
+@in_float32
 def dense_reconstruction(z: Tensor, edges: Pairs, block: int = BLOCK) -> Tensor:
     """Return the reconstruction loss over all pairs; ``edges`` without duplicates.
 
@@ -63,6 +65,7 @@ def gaussian_kl(mu: Tensor, log_sigma: Tensor) -> Tensor:
     return (mu.square() + (2 * log_sigma).exp() - 1 - 2 * log_sigma).sum(1).mean() / 2
 
 
+@in_float32
 def pair_scores(z: Tensor, pairs: Pairs) -> Tensor:
     """Return z_i' z_j of each pair, in the order of ``pairs.rows``; repeated or not, no more than n^2 of them.
 

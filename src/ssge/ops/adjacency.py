@@ -75,7 +75,7 @@ class Pattern:
     @cached_property
     def edge_ids(self) -> Tensor:
         """One integer per entry of ``incoming``, ``source * 2^32 + target`` by positions in the whole graph."""
-        return _edge_ids(self.incoming.indices.long(), row_indices(self.incoming.indptr).long(), self.nodes)
+        return edge_ids(self.incoming.indices.long(), row_indices(self.incoming.indptr).long(), self.nodes)
 
     @property
     def whole(self) -> Pattern:
@@ -164,12 +164,16 @@ class Adjacency:
         The rate is one number, or a tensor with one number per entry of ``pattern.whole.incoming``, because a subgraph
         counts degrees from edges that are not among its own entries.
         """
+        return type(self)(self.pattern, self.normalization, self.with_drop(key, rate))
+
+    def with_drop(self, key: Key, rate: float | Tensor) -> tuple[tuple[Key, float | Tensor], ...]:
+        """Return the drops so far and a further one."""
         if isinstance(rate, Tensor) and rate.shape != self.pattern.whole.incoming.indices.shape:
             raise InputError(
                 f"rate must be one number, or one for each of {self.pattern.whole.incoming.indices.numel()} entries "
                 f"of the whole graph; received shape {tuple(rate.shape)}."
             )
-        return Adjacency(self.pattern, self.normalization, (*self.drops, (key, rate)))
+        return (*self.drops, (key, rate))
 
     @cached_property
     def kept(self) -> Tensor | None:
@@ -221,7 +225,7 @@ class Adjacency:
         node = row_indices(rows.indptr).long()
         ends = (rows.indices.long(), nodes[node])
         source, target = ends if into else ends[::-1]
-        return Incident(node, _edge_ids(source, target), rows.values)
+        return Incident(node, edge_ids(source, target), rows.values)
 
     @cached_property
     def entries(self) -> tuple[CSR, CSR]:
@@ -231,7 +235,7 @@ class Adjacency:
             return incoming, outgoing
         return (
             _select(incoming, self.kept, self.pattern.weighted),
-            _select(outgoing, self.kept[self.pattern.order], self.pattern.weighted),
+            _select(outgoing, self.kept.index_select(0, self.pattern.order), self.pattern.weighted),
         )
 
     @cached_property
@@ -267,7 +271,7 @@ class Adjacency:
 
     def _scaled(self, matrix: CSR, at_row: Tensor, at_column: Tensor) -> CSR:
         values = at_row.repeat_interleave(matrix.indptr.diff().long(), output_size=matrix.indices.numel())
-        values *= at_column[matrix.indices]
+        values *= at_column.index_select(0, matrix.indices)
         if self.pattern.weighted:
             values *= matrix.values
         return matrix._replace(values=values)
@@ -280,7 +284,8 @@ class Adjacency:
         return spmm(self.matrix.block(start, stop), dense)
 
 
-def _edge_ids(source: Tensor, target: Tensor, nodes: Tensor | None = None) -> Tensor:
+def edge_ids(source: Tensor, target: Tensor, nodes: Tensor | None = None) -> Tensor:
+    """Return ``source * 2^32 + target`` of edges, by which draws know them."""
     if nodes is not None:
         source, target = nodes[source], nodes[target]
     return (source << 32).bitwise_or_(target)
@@ -297,8 +302,8 @@ def _select(matrix: CSR, kept: Tensor, weighted: bool) -> CSR:
     """Leave only some entries; the values of an unweighted pattern are all one, so any will do."""
     before = torch.zeros(kept.numel() + 1, dtype=matrix.indptr.dtype, device=kept.device)
     torch.cumsum(kept, 0, out=before[1:])
-    indices = matrix.indices[kept]
-    values = matrix.values[kept] if weighted else matrix.values[: indices.numel()]
+    indices = matrix.indices.masked_select(kept)
+    values = matrix.values.masked_select(kept) if weighted else matrix.values[: indices.numel()]
     return CSR(before[matrix.indptr], indices, values)
 
 

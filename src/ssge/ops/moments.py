@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from ssge.ops.collective import total, world
+from ssge.ops.row_stream import RowStream, streamed_moments
+
 _ROWS = 2048
 _BLOCK = 128
 
@@ -19,7 +22,7 @@ class Moments(NamedTuple):
     Attributes
     ----------
     n
-        Number of rows.
+        Number of rows, over all processes of the run.
     means
         Column means, one vector per view.
     scatter
@@ -37,33 +40,40 @@ class Moments(NamedTuple):
 def moments(z1: Tensor, z2: Tensor | None = None, weight: Tensor | None = None) -> Moments:
     """Compute the moments of one view or two; differentiable in ``scatter`` and ``cross``.
 
+    Where several processes share a run, each has some rows, and the moments are those of all rows.
+
     Cost: one product of n d^2 a view forward, of which symmetry saves a third, another backward; Z is centered piece by
-    piece, never as a whole.
+    piece, never as a whole. The products of views in bfloat16 are in bfloat16; means, centering and sums in float32.
 
     Parameters
     ----------
     z1, z2
-        The views, n x d.
+        The views, n x d; streams take the place of matrices for graphs larger than memory.
     weight
         W (d x e): take the moments of the two views Z W, without ever forming them. For S = Zc1 + Zc2 the scatter of
         Zc1, of Zc2 and of S say all: forward and backward take three products of n d^2 each, of which symmetry saves a
         third forward, in place of ten (the layer itself, its two gradients and the moments, twice).
     """
-    n = z1.shape[0]
     if z2 is None:
-        mean, scatter = _One.apply(z1)  # type: ignore[no-untyped-call]
+        n, (mean,) = column_means(z1)
+        (scatter,) = total(_One.apply(z1, mean), same=True)  # type: ignore[no-untyped-call]
         return Moments(n, (mean,), (scatter,), None)
-    mean1, mean2, scatter1, scatter2, both = _Two.apply(z1, z2, weight is not None)  # type: ignore[no-untyped-call]
+    if isinstance(z1, RowStream) and isinstance(z2, RowStream):  # they stand in for matrices
+        n, (mean1, mean2, scatter1, scatter2, both) = z1.shape[0], streamed_moments(z1, z2, weight is not None)
+    else:
+        n, (mean1, mean2) = column_means(z1, z2)
+        local = _Two.apply(z1, z2, mean1, mean2, weight is not None)  # type: ignore[no-untyped-call]
+        scatter1, scatter2, both = total(*local, same=True)
     if weight is None:
         return Moments(n, (mean1, mean2), (scatter1, scatter2), both)
-    cross = (((both - scatter1 - scatter2) / 2 @ weight) * weight).sum(0)
     means, scatters = (mean1, mean2), (scatter1, scatter2)
-    return Moments(
-        n,
-        tuple(mean @ weight.detach() for mean in means),
-        tuple(weight.t() @ (scatter @ weight) for scatter in scatters),
-        cross,
-    )
+    with torch.autocast(z1.device.type, enabled=False):
+        return Moments(
+            n,
+            tuple(mean @ weight.detach() for mean in means),
+            tuple(weight.t() @ (scatter @ weight) for scatter in scatters),
+            (((both - scatter1 - scatter2) / 2 @ weight) * weight).sum(0),
+        )
 
 
 class CrossMoments(NamedTuple):
@@ -101,18 +111,31 @@ def cross_moments(z1: Tensor, z2: Tensor, weight: Tensor | None = None) -> Cross
         both views, so it is the scatter of [Z1 Z2] that is taken: forward two products of n d^2 and a little, because
         it is symmetric, and backward four, in place of nine (the layer itself and its two gradients twice, and three).
     """
-    n = z1.shape[0]
+    n, (mean1, mean2) = column_means(z1, z2)
     if weight is None:
-        mean1, mean2, squares1, squares2, cross = _Cross.apply(z1, z2)  # type: ignore[no-untyped-call]
+        local = _Cross.apply(z1, z2, mean1, mean2)  # type: ignore[no-untyped-call]
+        squares1, squares2, cross = total(*local, same=True)
         return CrossMoments(n, (mean1, mean2), (squares1, squares2), cross)
-    mean1, mean2, scatter1, scatter2, cross = _Joint.apply(z1, z2)  # type: ignore[no-untyped-call]
+    local = _Joint.apply(z1, z2, mean1, mean2)  # type: ignore[no-untyped-call]
+    scatter1, scatter2, cross = total(*local, same=True)
     fixed = weight.detach()
-    return CrossMoments(
-        n,
-        (mean1 @ fixed, mean2 @ fixed),
-        (((scatter1 @ weight) * weight).sum(0), ((scatter2 @ weight) * weight).sum(0)),
-        weight.t() @ (cross @ weight),
-    )
+    with torch.autocast(z1.device.type, enabled=False):
+        return CrossMoments(
+            n,
+            (mean1 @ fixed, mean2 @ fixed),
+            (((scatter1 @ weight) * weight).sum(0), ((scatter2 @ weight) * weight).sum(0)),
+            weight.t() @ (cross @ weight),
+        )
+
+
+def column_means(*matrices: Tensor) -> tuple[int, list[Tensor]]:
+    """Return the number of rows and the means of the columns of matrices, over all processes; without gradient."""
+    with torch.no_grad():
+        if world() == 1:
+            return matrices[0].shape[0], [_mean(matrix) for matrix in matrices]
+        rows = torch.tensor([matrices[0].shape[0]], dtype=torch.float64, device=matrices[0].device)
+        n, *sums = total(rows, *(matrix.sum(0, dtype=torch.float64) for matrix in matrices))
+        return int(n), [(each / n).to(_sum_dtype(matrix)) for each, matrix in zip(sums, matrices, strict=True)]
 
 
 class CollapseWarning(UserWarning):
@@ -153,52 +176,49 @@ def correlation(scatter: Tensor, inverse_deviation: Tensor, n: int) -> Tensor:
 
 class _One(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, z: Tensor) -> tuple[Tensor, Tensor]:
-        mean = z.mean(0)
-        centered = z - mean
+    def forward(ctx: Any, z: Tensor, mean: Tensor) -> Tensor:
+        centered, scatter = _centered(z, mean), mean.new_zeros(z.shape[1], z.shape[1])
+        _add_upper(scatter, centered)
         ctx.save_for_backward(centered)
-        ctx.mark_non_differentiable(mean)
-        return mean, centered.t() @ centered
+        return _mirrored(scatter)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, _mean: Tensor, scatter: Tensor) -> Tensor:
+    def backward(ctx: Any, scatter: Tensor) -> tuple[Tensor, None]:
         # Centering needs no further term: the columns of `centered` sum to zero, and so do those of the result.
         centered: Tensor = ctx.saved_tensors[0]
-        return centered @ (scatter + scatter.t())
+        return centered @ (scatter + scatter.t()).to(centered.dtype), None
 
 
 class _Two(torch.autograd.Function):
-    """Means and scatter of both views, and how they go together: column by column, or the scatter of their sum."""
+    """Scatter of both views, and how they go together: column by column, or the scatter of their sum."""
 
     @staticmethod
-    def forward(ctx: Any, z1: Tensor, z2: Tensor, whole: bool) -> tuple[Tensor, ...]:
-        mean1, mean2 = z1.mean(0), z2.mean(0)
-        scatter1, scatter2, both = (z1.new_zeros(z1.shape[1], z1.shape[1]) for _ in range(3))
+    def forward(ctx: Any, z1: Tensor, z2: Tensor, mean1: Tensor, mean2: Tensor, whole: bool) -> tuple[Tensor, ...]:
+        scatter1, scatter2, both = (mean1.new_zeros(z1.shape[1], z1.shape[1]) for _ in range(3))
         both = both if whole else both[0]
         for rows1, rows2 in _pieces(z1, z2):
-            c1, c2 = rows1 - mean1, rows2 - mean2
+            c1, c2 = _centered(rows1, mean1), _centered(rows2, mean2)
             _add_upper(scatter1, c1)
             _add_upper(scatter2, c2)
             if whole:
                 _add_upper(both, c1.add_(c2))
             else:
-                both += c1.mul_(c2).sum(0)
+                both += c1.mul_(c2).sum(0, dtype=both.dtype)
         ctx.save_for_backward(z1, z2, mean1, mean2)
         ctx.whole = whole
-        ctx.mark_non_differentiable(mean1, mean2)
-        return mean1, mean2, _mirrored(scatter1), _mirrored(scatter2), _mirrored(both) if whole else both
+        return _mirrored(scatter1), _mirrored(scatter2), _mirrored(both) if whole else both
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
-        _, _, scatter1, scatter2, both = gradients
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        scatter1, scatter2, both = gradients
         z1, z2, mean1, mean2 = ctx.saved_tensors
-        g1, g2 = scatter1 + scatter1.t(), scatter2 + scatter2.t()
         g12 = both + both.t() if ctx.whole else both
+        g1, g2, g12 = (g.to(z1.dtype) for g in (scatter1 + scatter1.t(), scatter2 + scatter2.t(), g12))
         d1, d2 = torch.empty_like(z1), torch.empty_like(z2)
         for rows1, rows2, out1, out2 in _pieces(z1, z2, d1, d2):
-            c1, c2 = rows1 - mean1, rows2 - mean2
+            c1, c2 = _centered(rows1, mean1), _centered(rows2, mean2)
             if ctx.whole:
                 out2.copy_(torch.mm(c1 + c2, g12, out=out1))
                 out1.addmm_(c1, g1)
@@ -206,70 +226,66 @@ class _Two(torch.autograd.Function):
             else:
                 torch.mm(c1, g1, out=out1).addcmul_(c2, g12)
                 torch.mm(c2, g2, out=out2).addcmul_(c1, g12)
-        return d1, d2, None
+        return d1, d2, None, None, None
 
 
 class _Cross(torch.autograd.Function):
-    """Means and squares of the columns of both views, and the product of each with each."""
+    """Squares of the columns of both views, and the product of each with each."""
 
     @staticmethod
-    def forward(ctx: Any, z1: Tensor, z2: Tensor) -> tuple[Tensor, ...]:
-        mean1, mean2 = z1.mean(0), z2.mean(0)
+    def forward(ctx: Any, z1: Tensor, z2: Tensor, mean1: Tensor, mean2: Tensor) -> tuple[Tensor, ...]:
         squares1, squares2, cross = (
             torch.zeros_like(mean1),
             torch.zeros_like(mean2),
-            z1.new_zeros(z1.shape[1], z2.shape[1]),
+            mean1.new_zeros(z1.shape[1], z2.shape[1]),
         )
         for rows1, rows2 in _pieces(z1, z2):
-            c1, c2 = rows1 - mean1, rows2 - mean2
-            cross.addmm_(c1.t(), c2)
-            squares1 += c1.square_().sum(0)
-            squares2 += c2.square_().sum(0)
+            c1, c2 = _centered(rows1, mean1), _centered(rows2, mean2)
+            _add_product(cross, c1, c2)
+            squares1 += c1.square_().sum(0, dtype=mean1.dtype)
+            squares2 += c2.square_().sum(0, dtype=mean2.dtype)
         ctx.save_for_backward(z1, z2, mean1, mean2)
-        ctx.mark_non_differentiable(mean1, mean2)
-        return mean1, mean2, squares1, squares2, cross
+        return squares1, squares2, cross
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
-        _, _, squares1, squares2, cross = gradients
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         z1, z2, mean1, mean2 = ctx.saved_tensors
+        squares1, squares2, cross = (gradient.to(z1.dtype) for gradient in gradients)
         d1, d2 = torch.empty_like(z1), torch.empty_like(z2)
         for rows1, rows2, out1, out2 in _pieces(z1, z2, d1, d2):
-            c1, c2 = rows1 - mean1, rows2 - mean2
+            c1, c2 = _centered(rows1, mean1), _centered(rows2, mean2)
             torch.mm(c2, cross.t(), out=out1).addcmul_(c1, squares1, value=2)
             torch.mm(c1, cross, out=out2).addcmul_(c2, squares2, value=2)
-        return d1, d2
+        return d1, d2, None, None
 
 
 class _Joint(torch.autograd.Function):
-    """Means of both views, and the scatter of their columns side by side: of each, and of one with the other."""
+    """The scatter of the columns of both views side by side: of each, and of one with the other."""
 
     @staticmethod
-    def forward(ctx: Any, z1: Tensor, z2: Tensor) -> tuple[Tensor, ...]:
-        mean1, mean2 = z1.mean(0), z2.mean(0)
+    def forward(ctx: Any, z1: Tensor, z2: Tensor, mean1: Tensor, mean2: Tensor) -> tuple[Tensor, ...]:
         d = z1.shape[1]
-        scatter = z1.new_zeros(2 * d, 2 * d)
+        scatter = mean1.new_zeros(2 * d, 2 * d)
         for rows1, rows2 in _pieces(z1, z2):
             _add_upper(scatter, _side_by_side(rows1, rows2, mean1, mean2))
         ctx.save_for_backward(z1, z2, mean1, mean2)
-        ctx.mark_non_differentiable(mean1, mean2)
         cross = scatter[:d, d:].contiguous()
-        return mean1, mean2, _mirrored(scatter[:d, :d]), _mirrored(scatter[d:, d:]), cross
+        return _mirrored(scatter[:d, :d]), _mirrored(scatter[d:, d:]), cross
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
-        _, _, scatter1, scatter2, cross = gradients
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        scatter1, scatter2, cross = gradients
         z1, z2, mean1, mean2 = ctx.saved_tensors
-        g1 = torch.cat([scatter1 + scatter1.t(), cross.t()])
-        g2 = torch.cat([cross, scatter2 + scatter2.t()])
+        g1 = torch.cat([scatter1 + scatter1.t(), cross.t()]).to(z1.dtype)
+        g2 = torch.cat([cross, scatter2 + scatter2.t()]).to(z1.dtype)
         d1, d2 = torch.empty_like(z1), torch.empty_like(z2)
         for rows1, rows2, out1, out2 in _pieces(z1, z2, d1, d2):
             both = _side_by_side(rows1, rows2, mean1, mean2)
             torch.mm(both, g1, out=out1)
             torch.mm(both, g2, out=out2)
-        return d1, d2
+        return d1, d2, None, None
 
 
 def _pieces(*matrices: Tensor) -> Iterator[tuple[Tensor, ...]]:
@@ -287,10 +303,32 @@ def _side_by_side(rows1: Tensor, rows2: Tensor, mean1: Tensor, mean2: Tensor) ->
     return both
 
 
+def _mean(z: Tensor) -> Tensor:
+    """Return the column means, of bfloat16 in float32."""
+    return z.mean(0, dtype=_sum_dtype(z))
+
+
+def _sum_dtype(z: Tensor) -> torch.dtype:
+    return torch.promote_types(z.dtype, torch.float32)
+
+
+def _centered(rows: Tensor, mean: Tensor) -> Tensor:
+    """Return the rows minus the mean, in the precision of the rows."""
+    return rows - mean if rows.dtype == mean.dtype else rows.to(mean.dtype).sub_(mean).to(rows.dtype)
+
+
 def _add_upper(scatter: Tensor, centered: Tensor) -> None:
     """Add Zc'Zc to the upper triangle, by blocks of rows; what lies below the blocks is left out."""
     for start in range(0, centered.shape[1], _BLOCK):
-        scatter[start : start + _BLOCK, start:].addmm_(centered[:, start : start + _BLOCK].t(), centered[:, start:])
+        _add_product(scatter[start : start + _BLOCK, start:], centered[:, start : start + _BLOCK], centered[:, start:])
+
+
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """Add left' right to a sum, which has a higher precision where both are in bfloat16."""
+    if left.dtype == total.dtype:
+        total.addmm_(left.t(), right)
+    else:
+        total += left.t() @ right
 
 
 def _mirrored(upper: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, UnknownNameError
@@ -32,10 +33,17 @@ def nearest(
     k: int,
     metric: Metric = "cosine",
     chunk: int | None = None,
+    exclude: sp.csr_array | None = None,
 ) -> Neighbors:
     """Return the k rows nearest to each of some rows, themselves left out; ties go to the lower position.
 
     Cost O(q n d) time, O(chunk n) memory; the default chunk keeps that to 2^25 numbers.
+
+    Parameters
+    ----------
+    exclude
+        n x n: entry (i, j) leaves row j out of the neighbors of row i. Where fewer than k rows are left, positions
+        are -1 and scores NaN at the end.
     """
     rows = comparable(vectors, metric)
     n = rows.shape[0]
@@ -48,7 +56,12 @@ def nearest(
         # For one query, |x - y|^2 / 2 and |y|^2 / 2 - x y differ by a constant.
         similar = rows[part] @ rows.T - offset
         similar[np.arange(len(part)), part] = -np.inf
+        if exclude is not None:
+            out = exclude[part].tocoo()
+            similar[out.row, out.col] = -np.inf
         best = scored(rows, part, _largest(similar, k), metric)
+        if exclude is not None:
+            best = _without(best, np.isneginf(np.take_along_axis(similar, best.position, axis=1)))
         found.position[start : start + step], found.score[start : start + step] = best
     return found
 
@@ -56,15 +69,18 @@ def nearest(
 def comparable(vectors: NDArray[np.floating[Any]], metric: Metric) -> NDArray[np.floating[Any]]:
     """Return rows that rank neighbors by inner products (cosine) or distances (euclidean).
 
-    Columns are centered: the objective leaves the mean of a column free, and a common offset would make all cosines
-    alike. For cosine the rows then get unit norm; a row of zeros has cosine 0 with all.
+    The one way in which vectors are made ready for a search. For cosine the rows get unit norm, and nothing else: so a
+    vector database that ranks the written vectors by cosine finds the neighbors that are found here. A row of zeros has
+    cosine 0 with all. For distances the mean is taken off, which changes none of them, so that they keep their digits.
     """
     if metric not in METRICS:
         raise UnknownNameError("metric", metric, METRICS)
-    rows: NDArray[np.floating[Any]] = vectors - vectors.mean(axis=0)
-    if metric == "cosine":
-        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(rows.dtype).tiny)
-    return rows
+    if metric == "euclidean":
+        return np.asarray(vectors - vectors.mean(axis=0))
+    peak = np.abs(vectors).max(axis=1, keepdims=True)  # divided out first, so that no square vanishes or overflows
+    rows = vectors / np.where(peak > 0, peak, 1)
+    rows /= np.where(peak > 0, np.linalg.norm(rows, axis=1, keepdims=True), 1)
+    return np.asarray(rows)
 
 
 def check_count(k: int, n: int) -> None:
@@ -90,6 +106,14 @@ def scored(
     distance = -score if metric == "cosine" else score
     order = np.lexsort((position, distance), axis=1)
     return Neighbors(np.take_along_axis(position, order, axis=1), np.take_along_axis(score, order, axis=1))
+
+
+def _without(found: Neighbors, out: NDArray[np.bool_]) -> Neighbors:
+    """Return neighbors with those that are left out at the end, as -1 and NaN."""
+    order = np.argsort(out, axis=1, kind="stable")
+    position, score = (np.take_along_axis(part, order, axis=1) for part in found)
+    last = np.take_along_axis(out, order, axis=1)
+    return Neighbors(np.where(last, -1, position), np.where(last, np.nan, score))
 
 
 def _largest(similar: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ from ssge.errors import cut, printable
 from ssge.evaluation.scores import mean_std
 from ssge.methods import METHODS
 from ssge.records import RunRecord
+from ssge.runs.verdict import verdict
 from ssge.schema import HEADINGS
 
 _SHOWN = 40
@@ -42,7 +43,7 @@ def card(record: RunRecord) -> str:
         "parameters": f"{record.parameters:,}",
         "seconds": f"{record.seconds:.1f}",
         "peak memory, MiB": f"{record.peak_memory_mb:,.0f}",
-        "device, precision, threads": f"{record.device}, {record.dtype}, {record.threads}",
+        "device, precision, threads": f"{record.device}, {record.precision}, {record.threads}",
         "started from": record.warm_start or "-",
         "versions": f"ssge {record.machine.get('ssge', '?')}, torch {record.machine.get('torch', '?')}",
         "date": record.date,
@@ -57,6 +58,7 @@ def card(record: RunRecord) -> str:
         _section("Settings", {key: _words(value) for key, value in record.config.items()}),
         _section("Training", training),
         _section("Diagnostics" if cls.supervised else "Diagnostics, label-free", diagnostics),
+        "" if cls.supervised else plain(verdict(record.diagnostics)),
         _scores(record),
         _USE.format(source=_source(record), columns=f"e000 ... e{d - 1:03d}", method=record.method)
         + (_seen(record) if cls.supervised else _HONEST.format(columns=_UNLESS if record.node_columns else "")),

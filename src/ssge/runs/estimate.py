@@ -22,9 +22,12 @@ from torch.utils._pytree import tree_leaves
 from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.methods import Method
+from ssge.ops.collective import alone
 from ssge.ops.random import Key
+from ssge.runs.estimate_streamed import streaming_memory
 from ssge.runs.plan import Plan
 from ssge.training.batches import batches
+from ssge.training.streaming import can_stream
 from ssge.training.trainer import step
 
 LIBRARIES = 10 << 20
@@ -79,8 +82,9 @@ def estimate(graph: Graph, plan: Plan) -> Estimate:
     along a line, or a parabola where the slope doubles with the size. A small graph, and one that is trained in
     batches of nodes, is measured itself.
     """
-    trials = _trials(graph, plan)
-    n, epochs = graph.num_nodes, plan.config.epochs
+    with alone():
+        trials = _trials(graph, plan)
+    n, epochs = graph.num_nodes, plan.config.epochs if plan.method.trained else 1
     parameters = sum(p.numel() for p in plan.build(graph).parameters() if p.requires_grad)
     spare = SPARE if getattr(plan.config, "batch_nodes", None) is None else SPARE_BATCHES
     memory = spare * _continued(trials, [t.memory for t in trials], n) + LIBRARIES
@@ -95,7 +99,7 @@ def check_memory(graph: Graph, plan: Plan, available: int | None = None) -> None
     What surely fits is not measured. ``available`` are the free bytes; default: what the system says.
     """
     free = available_memory() if available is None else available
-    itemsize = np.dtype(plan.dtype).itemsize
+    itemsize = 8 if plan.precision == "float64" else 4
     declared = plan.method.dense_memory(plan.config, graph.info, itemsize) + _parameters(graph, plan, itemsize)
     if declared <= free and _generous(graph, plan, itemsize) + declared <= free:
         return
@@ -103,7 +107,8 @@ def check_memory(graph: Graph, plan: Plan, available: int | None = None) -> None
     if needed > free:
         raise InputError(
             f"Training needs about {_gigabytes(needed)} beside the graph, and {_gigabytes(free)} of memory are free: "
-            f"choose {_smaller(plan.config)}" + (", or dtype float32." if plan.dtype == "float64" else ".")
+            f"choose {_smaller(plan.config)}{_streamed(graph, plan, free)}"
+            + (", or precision float32." if plan.precision == "float64" else ".")
         )
 
 
@@ -132,7 +137,7 @@ def _generous(graph: Graph, plan: Plan, itemsize: int) -> int:
     """Return bytes that a training surely does not exceed."""
     n, m, p, _ = graph.info
     config: Any = plan.config
-    widths = getattr(config, "widths", None) or (getattr(config, "width", 64),)
+    widths = getattr(config, "widths", None) or (getattr(config, "width", None) or getattr(config, "columns", 64),)
     dense = 0 if hasattr(graph.features, "nnz") else 4 * p
     heads = getattr(config, "heads", 1)
     walks = getattr(config, "batch", 0) * getattr(config, "walk_length", 0) * 40
@@ -160,7 +165,18 @@ def _smaller(config: Any) -> str:
         return f"{batch} (batch_nodes{now}) or {smaller}"
     if hasattr(config, "batch"):
         return f"a smaller batch (now {config.batch}) or width (now {config.width})"
-    return "a smaller graph"
+    return f"fewer columns (now {config.columns})" if hasattr(config, "columns") else "a smaller graph"
+
+
+def _streamed(graph: Graph, plan: Plan, free: int) -> str:
+    """Name the commands that stream a graph from disk, for a method that can."""
+    if not hasattr(plan.config, "batch_nodes"):
+        return ""
+    learned = {"blocks": ("learned",)} if hasattr(plan.config, "blocks") else {}
+    if not can_stream(replace(plan, config=plan.config.model_copy(update=learned), start=None).build(graph)):
+        return ""
+    memory = streaming_memory(free)
+    return f", or stream it from disk: ssge convert ... --out graph, then ssge fit graph --memory {memory}"
 
 
 def _trials(graph: Graph, plan: Plan) -> list[_Trial]:
@@ -179,18 +195,20 @@ def _trials(graph: Graph, plan: Plan) -> list[_Trial]:
 
 def _trial(graph: Graph, plan: Plan) -> _Trial:
     """Take the first steps of a training, once for its memory and once for its time."""
-    short = replace(plan, config=plan.config.model_copy(update={"epochs": _EPOCHS}), start=None)
+    epochs = {"epochs": _EPOCHS} if plan.method.trained else {}
+    short = replace(plan, config=plan.config.model_copy(update=epochs), start=None)
     seen = graph if plan.method.supervised else graph.without_labels()
     with _PeakMemory() as memory:
         method = short.build(graph)
         prepared = method.prepare(seen)
         _steps(method, prepared, limit=2)  # a batch is built while the one before is still there
-        with torch.no_grad():
-            method.eval()
-            method.encode(prepared)
+        method.calibrate(prepared)
     method = short.build(graph)
     began = time.perf_counter()
     prepared = method.prepare(seen)
+    if not method.trained:
+        method.calibrate(prepared)
+        return _Trial(graph.num_nodes, memory.peak, time.perf_counter() - began, 0.0)
     ends = [time.perf_counter(), *_steps(method, prepared)]
     steps = [after - before for before, after in pairwise(ends)]
     epoch = _steps_per_epoch(graph, short) * statistics.median(steps[1:] or steps)
@@ -199,11 +217,13 @@ def _trial(graph: Graph, plan: Plan) -> _Trial:
 
 def _steps(method: Method, prepared: Any, limit: int | None = None) -> list[float]:
     """Take some steps, and return when each ended."""
+    if not method.trained:
+        return []
     optimizer, ends = method.optimizer(), list[float]()
     method.train()
     began = time.perf_counter()
     for epoch in range(1, _EPOCHS + 1):
-        steps = batches(method, prepared, Key(0).fold_in("train", epoch))
+        steps = batches(method, prepared, Key(0).fold_in("train", epoch), ahead=False)  # its memory is counted
         for batch, key in islice(steps, limit):
             step(method, batch, optimizer, key)
             ends.append(time.perf_counter())

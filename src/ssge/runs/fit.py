@@ -3,32 +3,49 @@
 from __future__ import annotations
 
 import json
+import logging
+import math
 from collections.abc import Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ssge.datasets import Facts, facts_of
 from ssge.datasets.splits import SplitKind, split_of
-from ssge.errors import InputError, InterruptedRun, TrainingError
+from ssge.errors import InputError, InterruptedRun, LostProcessError, TrainingError
 from ssge.evaluation import geometry
 from ssge.graph import Graph
-from ssge.io.embeddings import Embedding
+from ssge.io.embeddings import Embedding, forget
+from ssge.io.graph_folder import StoredGraph
 from ssge.methods import Method
+from ssge.nn.blocks import LEARNED
+from ssge.ops.collective import world
 from ssge.ops.random import Key
 from ssge.records import RunRecord, peak_memory_mb
 from ssge.runs.estimate import check_memory
 from ssge.runs.folder import RunFolder
 from ssge.runs.plan import Plan
+from ssge.runs.verdict import diagnose
 from ssge.schema import FeatureSchema
 from ssge.training.best import Best
 from ssge.training.checkpoint import Checkpoint, describe_run
+from ssge.training.distributed import check_divisible, is_main
 from ssge.training.interrupt import Interrupt
 from ssge.training.progress import ProgressBar
+from ssge.training.streaming import streamed_view
 from ssge.training.trainer import Epoch, Observer, Trained, train
+
+log = logging.getLogger(__name__)
+
+_GO_ON = "The last checkpoint is kept: continue with --resume, with any number of processes."
+_NOTHING_KEPT = "There was no checkpoint yet."
+_SAMPLE = 1 << 13
+"""Rows of the embedding of a streamed graph from which its label-free figures are taken."""
 
 
 class Run(NamedTuple):
@@ -42,7 +59,7 @@ class Run(NamedTuple):
 
 
 def fit(
-    graph: Graph,
+    graph: Graph | StoredGraph,
     plan: Plan,
     folder: RunFolder | None = None,
     *,
@@ -60,7 +77,7 @@ def fit(
     Parameters
     ----------
     graph
-        Its labels reach the training of supervised methods alone.
+        Its labels reach the training of supervised methods alone. A graph on disk is streamed.
     plan
         Method, settings, seed, device.
     folder
@@ -78,39 +95,54 @@ def fit(
     """
     if graph.num_nodes < 2:
         raise InputError(f"{graph.name} must have at least 2 nodes to learn from; received {graph.num_nodes}.")
-    if plan.device.type == "cpu":
+    if plan.device.type == "cpu" and isinstance(graph, Graph):
         check_memory(graph, plan)
+    if not isinstance(graph, Graph) and getattr(plan.config, "blocks", LEARNED) != LEARNED:
+        log.info("A graph on disk is embedded by its learned columns alone, without blocks beside them.")
+        plan = replace(plan, config=plan.config.model_copy(update={"blocks": LEARNED}))
     settings = json.loads(plan.config.model_dump_json())
     seen, best = _visible(graph, plan, splits, facts_of(dataset) if dataset else None)
     method = plan.build(graph)
+    check_divisible(method)
     with ExitStack() as stack:
         watching: list[Observer] = [*observers, stack.enter_context(Interrupt())]
         checkpoint = None
         if folder is not None:
-            work = stack.enter_context(folder.claim(force, resume))
-            work.begin(settings)
-            watching.insert(0, stack.enter_context(work.open_history()))
+            work = stack.enter_context(folder.claim(force, resume)) if is_main() else folder.work
+            if is_main():
+                work.begin(settings)
+                watching.insert(0, stack.enter_context(work.open_history()))
+            if isinstance(seen, StoredGraph):
+                seen = seen.streamed(seen.memory, work.path)
             described = describe_run(method, seen, plan.seed, best)
             checkpoint = Checkpoint(work.checkpoint, described, checkpoint_every, resume)
-        if not quiet:
+        if not quiet and is_main():
             title = f"{method.title} on {graph.name}, seed {plan.seed}"
             watching.append(stack.enter_context(ProgressBar(plan.config.epochs, title)))
-        prepared = method.prepare(seen)
-        trained = train(method, prepared, Key(plan.seed), best=best, observers=watching, checkpoint=checkpoint)
+        prepared = method.prepare(seen) if isinstance(seen, Graph) else streamed_view(method, seen)
+        try:
+            trained = train(method, prepared, Key(plan.seed), best=best, observers=watching, checkpoint=checkpoint)
+        except LostProcessError as error:
+            resumable = checkpoint is not None and checkpoint.path.exists()
+            raise LostProcessError(f"{error} {_GO_ON if resumable else _NOTHING_KEPT}") from error
         if trained.embedding is None:
             kept = "" if folder is None else f" The state is kept in {folder.path}: continue with --resume."
             raise InterruptedRun(f"Stopped after epoch {len(trained.history)} of {plan.config.epochs}.{kept}")
-        run = _run(graph, plan, method, trained, settings, dataset, reading, splits)
-        if folder is not None:
+        figures = {}
+        if isinstance(seen, Graph) and is_main() and not method.supervised:
+            figures = diagnose(method, _untrained(seen, plan), seen, prepared)
+        run = _run(graph, plan, method, trained, figures, settings, dataset, reading, splits)
+        if folder is not None and is_main():
             folder.write(run)
     return run
 
 
 def _run(
-    graph: Graph,
+    graph: Graph | StoredGraph,
     plan: Plan,
     method: Method,
     trained: Trained,
+    figures: dict[str, float],
     settings: dict[str, Any],
     dataset: str | None,
     reading: dict[str, Any] | None,
@@ -118,8 +150,13 @@ def _run(
 ) -> Run:
     """Return a finished training as a run, with its record."""
     assert trained.embedding is not None
-    embedding = Embedding(graph.node_ids, trained.embedding.cpu().numpy())
-    check_vectors(embedding.vectors)
+    found = trained.embedding
+    embedding = Embedding(graph.node_ids, found.cpu().numpy() if isinstance(found, Tensor) else found)
+    sample = embedding.vectors
+    if isinstance(sample, np.memmap):  # checked when it was made; figures of all rows would need them in memory
+        sample = np.array(sample[:: math.ceil(len(sample) / _SAMPLE)])
+        forget(embedding.vectors)
+    check_vectors(sample)
     record = RunRecord.now(
         method.name,
         dataset=dataset or graph.name,
@@ -140,12 +177,18 @@ def _run(
         seconds=trained.seconds,
         peak_memory_mb=peak_memory_mb(),
         final=trained.kept,
-        diagnostics=geometry(embedding.vectors),
+        diagnostics=geometry(sample) | figures,
         device=str(plan.device),
-        dtype=plan.dtype,
+        precision=plan.precision,
         threads=torch.get_num_threads(),
+        processes=world(),
     )
     return Run(record, trained.history, embedding, method, graph.schema)
+
+
+def _untrained(graph: Graph, plan: Plan) -> Method | None:
+    """Return the method before training, with which the trained one is compared; None if it started from another."""
+    return plan.build(graph) if plan.method.trained and plan.start is None else None
 
 
 def check_vectors(vectors: NDArray[np.floating[Any]]) -> None:
@@ -156,10 +199,14 @@ def check_vectors(vectors: NDArray[np.floating[Any]]) -> None:
         raise TrainingError("The embedding is zero everywhere. The features or the weights of the model vanish.")
 
 
-def _visible(graph: Graph, plan: Plan, splits: SplitKind, facts: Facts | None) -> tuple[Graph, Best | None]:
+def _visible(
+    graph: Graph | StoredGraph, plan: Plan, splits: SplitKind, facts: Facts | None
+) -> tuple[Graph | StoredGraph, Best | None]:
     """Return the graph as training may see it, and what chooses the best epoch on validation nodes, if asked for."""
     if not plan.method.supervised:
         return graph.without_labels(), None
+    if isinstance(graph, StoredGraph):
+        raise InputError(f"{plan.method.title} learns from labels and cannot be streamed; leave memory out.")
     split = split_of(graph, splits, plan.seed, facts)
     keep: Any = getattr(plan.config, "keep", "last")
     if keep == "last":
@@ -171,7 +218,14 @@ def _visible(graph: Graph, plan: Plan, splits: SplitKind, facts: Facts | None) -
     return graph.with_labels_of(split.train), Best(labels, keep)
 
 
-def _statistics(graph: Graph) -> dict[str, float]:
+def _statistics(graph: Graph | StoredGraph) -> dict[str, float]:
+    if isinstance(graph, StoredGraph):
+        return {
+            "mean_degree": graph.num_edges / graph.num_nodes,
+            "max_degree": float(graph.max_degree),
+            "isolated_nodes": float(graph.isolated),
+            "weighted": float(graph.weighted),
+        }
     degree = np.bincount(graph.edges[1], minlength=graph.num_nodes)
     return {
         "mean_degree": float(degree.mean()),

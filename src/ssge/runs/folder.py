@@ -52,6 +52,11 @@ class RunFolder:
         return self.path / CARD
 
     @property
+    def work(self) -> WorkFolder:
+        """The files of an unfinished run, for reading; `claim` gives them for writing."""
+        return WorkFolder(self.path / storage.WORK)
+
+    @property
     def complete(self) -> bool:
         """Whether there is a complete run."""
         self._settle()
@@ -137,7 +142,7 @@ class RunFolder:
 
     def read_schema(self) -> FeatureSchema | None:
         """Read how the feature columns were made; None for a graph that was not read from tables."""
-        if SCHEMA not in storage.checksums(self.path):
+        if SCHEMA not in storage.checksums(self.path) and not (self.path / SCHEMA).exists():
             return None
         return FeatureSchema.read(self._checked(SCHEMA))
 
@@ -152,10 +157,10 @@ class RunFolder:
         if not self.path.is_dir():
             raise InputError(f"No such run: {self.path}.")
         if not self.complete:
-            if WorkFolder(self.path / storage.WORK).unfinished:
+            if self.work.unfinished:
                 raise InputError(f"The run in {self.path} is not finished; continue with ssge fit ... --resume.")
             old = " of this version" if self.record.exists() else ""
-            raise InputError(f"No run{old} in {self.path}: {storage.SUMS} is missing.")
+            raise InputError(f"No run{old} in {self.path}: {storage.SUMS} is missing or damaged.")
         storage.verify(self.path, name)
         return self.path / name
 
@@ -202,6 +207,13 @@ class WorkFolder:
         for file in self.path.iterdir() if self.path.is_dir() else ():
             if file.is_file() and file.name != "lock":
                 file.unlink()
+
+
+def read_vectors(path: Path) -> Embedding:
+    """Read the embedding in the folder of a run, or in a file."""
+    if not path.exists():
+        raise InputError(f"No such run or file: {path}.")
+    return RunFolder(path).read_embedding() if path.is_dir() else read_embedding(path)
 
 
 def _texts(record: RunRecord) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,7 @@ def leaking_columns(folder: RunFolder, rows: NDArray[np.int64], labels: Sequence
         return []
     reading = {key: value for key, value in record.reading.items() if key in _TABLES}
     try:
-        nodes = read_columns(Path(record.dataset), schema, reading)
+        nodes = read_columns(record.dataset, schema, reading)
     except (InputError, OSError) as error:
         log.warning("The labels are not compared with the columns of the run, which cannot be read again: %s", error)
         return []
@@ -54,4 +53,5 @@ def leaking_columns(folder: RunFolder, rows: NDArray[np.int64], labels: Sequence
     line[in_embedding[in_embedding >= 0]] = np.flatnonzero(in_embedding >= 0)
     at = line[rows]
     classes = np.unique([str(label) for label in labels], return_inverse=True)[1][at >= 0]
-    return told_by({raw.name: np.asarray(raw.values)[at[at >= 0]] for raw in nodes.raws}, classes)
+    known = {raw.name: values[at[at >= 0]] for raw in nodes.raws if (values := raw.plain()) is not None}
+    return told_by(known, classes)

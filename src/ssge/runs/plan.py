@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import torch
 from pydantic import ValidationError
 
 from ssge.errors import InputError, UnknownNameError
 from ssge.graph import Graph, GraphInfo
-from ssge.methods import METHODS, Method, MethodConfig
+from ssge.io.graph_folder import StoredGraph
+from ssge.methods import METHODS, BaseConfig, Method
 from ssge.runs.recipes import Recipe, load_recipe, read_toml
 from ssge.training.checkpoint import build
 from ssge.training.device import choose_device
+from ssge.training.precision import Precision, choose_precision
 
-Precision: TypeAlias = Literal["float32", "float64"]
 _CPU = torch.device("cpu")
 
 
@@ -47,8 +48,8 @@ class Plan:
         The method and its resolved settings.
     seed
         Of the initial weights and of every random draw.
-    device, dtype
-        Where and in which precision to train.
+    device, precision
+        Where and in which precision to train: ``bf16``, ``float32`` or ``float64``.
     recipe
         Name of the recipe that the settings came from, if any.
     start
@@ -56,17 +57,18 @@ class Plan:
     """
 
     method: type[Method]
-    config: MethodConfig
+    config: BaseConfig
     seed: int = 0
     device: torch.device = _CPU
-    dtype: Precision = "float32"
+    precision: str = "float32"
     recipe: str | None = None
     start: Start | None = None
 
-    def build(self, graph: Graph) -> Method:
+    def build(self, graph: Graph | StoredGraph) -> Method:
         """Build the method for a graph, with fresh weights or those of the start."""
-        settings, dtype = self.config.model_dump(), getattr(torch, self.dtype)
+        settings, dtype = self.config.model_dump(), torch.float64 if self.precision == "float64" else torch.float32
         method = build(self.method.name, settings, info_for(self.method, graph), self.seed, dtype, self.device)
+        method.bf16 = self.precision == "bf16"
         if self.start is not None:
             _take_weights(method, self.start.method)
         return method
@@ -82,12 +84,13 @@ def plan(
     start: Start | None = None,
     seed: int = 0,
     device: str = "cpu",
-    dtype: Precision = "float32",
+    precision: Precision = "float32",
 ) -> Plan:
     """Resolve what a run will do on a graph of some size.
 
     Settings are layered, later ones win: the method's defaults for the graph (or those of the start, or the fixed ones
-    where a recipe is given), the recipe, the file, ``settings``.
+    where a recipe is given), the recipe, the file, ``settings``. Where widths are given, no blocks stand beside the
+    last layer unless they are given too.
 
     Parameters
     ----------
@@ -103,7 +106,7 @@ def plan(
         Settings by name; those that are None count as not given.
     start
         A trained model to start from.
-    seed, device, dtype
+    seed, device, precision
         See `Plan`.
     """
     chosen = load_recipe(recipe) if recipe else None
@@ -111,17 +114,20 @@ def plan(
     cls = METHODS[name]
     if isinstance(seed, bool) or not 0 <= seed < 2**63:
         raise InputError(f"seed must be 0..2^63-1; received {seed}.")
-    if dtype not in ("float32", "float64"):
-        raise InputError(f"dtype must be 'float32' or 'float64'; received {dtype!r}.")
     base = start.method.config.model_dump() if start else {} if chosen else cls.default_config(info)
     layers = [
-        base,
         chosen.config if chosen else {},
         read_toml(config_file) if config_file else {},
         {key: value for key, value in (settings or {}).items() if value is not None},
     ]
+    if start is None and any("widths" in layer for layer in layers):
+        base.pop("blocks", None)  # whoever names the widths names the columns of the embedding
+    layers.insert(0, base)
     config = resolve_config(name, *layers)
-    return Plan(cls, config, int(seed), choose_device(device), dtype, chosen.name if chosen else None, start)
+    place = choose_device(device)
+    return Plan(
+        cls, config, int(seed), place, choose_precision(precision, place), chosen.name if chosen else None, start
+    )
 
 
 def choose_method(method: str | None, recipe: Recipe | None, start: Start | None = None) -> str:
@@ -137,7 +143,7 @@ def choose_method(method: str | None, recipe: Recipe | None, start: Start | None
     return fixed
 
 
-def resolve_config(method: str, *layers: Mapping[str, Any]) -> MethodConfig:
+def resolve_config(method: str, *layers: Mapping[str, Any]) -> BaseConfig:
     """Lay settings over a method's fixed defaults, later layers over earlier ones; unknown keys are named."""
     cls = METHODS[method].Config
     merged: dict[str, Any] = {}
@@ -154,11 +160,11 @@ def resolve_config(method: str, *layers: Mapping[str, Any]) -> MethodConfig:
         raise InputError(f"{where}: {first['msg']}; received {first['input']!r}.") from None
 
 
-def info_for(method: type[Method], graph: Graph) -> GraphInfo:
+def info_for(method: type[Method], graph: Graph | StoredGraph) -> GraphInfo:
     """Return the sizes that a method is built from; only a supervised one is told the number of classes."""
     if not method.supervised:
         return graph.info
-    if graph.labels is None:
+    if graph.labels is None or isinstance(graph, StoredGraph):
         raise InputError(f"{graph.name} has no labels, and {method.title} learns from some.")
     return graph.info._replace(num_classes=graph.num_classes)
 

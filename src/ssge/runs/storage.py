@@ -11,8 +11,9 @@ after it leaves a move that the next reader completes. ``SHA256SUMS`` lists the 
 
 from __future__ import annotations
 
-import hashlib
+import itertools
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,18 +22,23 @@ from pathlib import Path
 from typing import IO
 
 from ssge.errors import InputError
+from ssge.files import file_digest, sync
 
 SUMS = "SHA256SUMS"
 WORK = ".run"
+_LINE = re.compile(r"([0-9a-f]{64})  (\w[\w.-]*)", re.ASCII)
+"""A checksum and the name of a file in the folder itself: files that the sums list may be replaced and removed."""
+_MOST_LINES = 100
 
 
 def checksums(folder: Path) -> dict[str, str]:
     """Return the checksum of each file of a complete run by its name; empty for a folder that is none."""
     try:
-        lines = (folder / SUMS).read_text("utf-8").splitlines()
-        return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+        with (folder / SUMS).open(encoding="utf-8") as file:
+            lines = [_LINE.fullmatch(line.rstrip("\n")) for line in itertools.islice(file, _MOST_LINES)]
     except (OSError, UnicodeDecodeError):
         return {}
+    return {line[2]: line[1] for line in lines if line} if all(lines) else {}
 
 
 def verify(folder: Path, *names: str) -> None:
@@ -42,7 +48,7 @@ def verify(folder: Path, *names: str) -> None:
         path = folder / name
         if not path.is_file():
             raise InputError(f"{folder} is not a complete run: {name} is missing.")
-        if sums.get(name) != _digest(path):
+        if sums.get(name) != file_digest(path):
             raise InputError(f"{path} was damaged or changed after it was written: its checksum is not that in {SUMS}.")
 
 
@@ -77,13 +83,13 @@ def locked(folder: Path) -> Iterator[Path]:
 def publish(folder: Path, kept: dict[str, str] | None = None) -> None:
     """Make the files in ``.run/new`` the files of the run; of the run before only ``kept`` (name: checksum) stays."""
     new = folder / WORK / "new"
-    sums = {path.name: _digest(path) for path in new.iterdir()}
+    sums = {path.name: file_digest(path) for path in new.iterdir()}
     lines = [f"{digest}  {name}\n" for name, digest in sorted(((kept or {}) | sums).items())]
     (new / SUMS).write_text("".join(lines), "utf-8")
     for path in [*new.iterdir(), new]:
-        _sync(path)
+        sync(path)
     new.rename(folder / WORK / "ready")
-    _sync(folder / WORK)
+    sync(folder / WORK)
     complete(folder)
 
 
@@ -98,7 +104,7 @@ def complete(folder: Path) -> None:
     for name in [*names, SUMS]:  # the sums last: they make the run complete
         if (ready / name).exists():
             (ready / name).replace(folder / name)
-    _sync(folder)
+    sync(folder)
     shutil.rmtree(folder / WORK, ignore_errors=True)
 
 
@@ -124,11 +130,6 @@ def foreign_files(folder: Path, names: list[str], marker: str) -> list[str]:
     return [name for name in [*names, SUMS] if (folder / name).exists() and name not in known]
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _opened(path: Path) -> IO[str]:
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+", encoding="utf-8")
 
@@ -143,14 +144,3 @@ def _acquire(file: IO[str]) -> bool:
     except OSError:
         return False
     return True
-
-
-def _sync(path: Path) -> None:
-    """Bring a file, or the names in a folder, to the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError:  # some file systems have no such thing for folders
-        pass
-    finally:
-        os.close(handle)

@@ -42,4 +42,4 @@ def outlier_scores(vectors: ArrayLike, neighbors: int = 20) -> NDArray[np.float6
     if n == 1:
         return np.zeros(1)
     k = min(neighbors, n - 1)
-    return np.asarray(1 - nearest(rows, np.arange(n), k).score.mean(axis=1, dtype=np.float64))
+    return np.asarray(1 - nearest(rows - rows.mean(axis=0), np.arange(n), k).score.mean(axis=1, dtype=np.float64))

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ssge.errors import InputError, UnknownNameError
@@ -28,10 +29,11 @@ def search(
     metric: Metric = "cosine",
     backend: Backend = "exact",
     recall: float = 0.95,
+    exclude: sp.csr_array | None = None,
 ) -> Neighbors:
     """Return the k nodes nearest to each of some nodes, themselves left out.
 
-    Columns are centered in any case; cosines are those of the centered rows.
+    Cosines are those of the vectors as they are, so that any other program finds the same neighbors.
 
     Parameters
     ----------
@@ -50,12 +52,17 @@ def search(
         Of ``faiss``: as many cells are searched as find this share of the true neighbors of a sample of nodes. The
         objective makes embeddings nearly isotropic, the hardest case for any approximate index, so the share is
         measured and never assumed.
+    exclude
+        n x n: entry (i, j) leaves node j out of the neighbors of node i; with ``exact`` only. Where fewer than k nodes
+        are left, positions are -1.
     """
     rows = checked_embedding(vectors)
     if backend not in BACKENDS:
         raise UnknownNameError("backend", backend, BACKENDS)
     if backend == "exact":
-        return nearest(rows, queries, k, metric)
+        return nearest(rows, queries, k, metric, exclude=exclude)
+    if exclude is not None:
+        raise InputError("The backend faiss cannot leave out linked nodes; use exact.")
     return _InvertedFile(rows, metric, k, recall).search(queries)
 
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from ssge.errors import InputError
 from ssge.files import atomic
 from ssge.graph import Graph, GraphInfo
+from ssge.io.graph_folder import StoredGraph
 from ssge.methods import METHODS, Method
 from ssge.ops.random import Key
 from ssge.training.best import Best
@@ -32,7 +33,8 @@ def save_model(path: Path, method: Method, **facts: Any) -> None:
 def load_model(path: Path, device: torch.device | str = "cpu") -> tuple[Method, dict[str, Any]]:
     """Read a method that `save_model` wrote, and its facts."""
     tensors, facts = _read(path)
-    if not {"method", "config", "info"} <= facts.keys():
+    kinds = {"method": str, "config": dict, "info": dict}
+    if not all(isinstance(facts.get(key), kind) for key, kind in kinds.items()):
         raise InputError(f"{path} is not a model of ssge: its header names no method.")
     try:
         method = build(facts["method"], facts["config"], GraphInfo(**facts["info"]), dtype=_dtype(tensors))
@@ -130,16 +132,19 @@ class Checkpoint:
         return history
 
 
-def describe_run(method: Method, graph: Graph, seed: int, best: Best | None = None) -> dict[str, Any]:
+def describe_run(method: Method, graph: Graph | StoredGraph, seed: int, best: Best | None = None) -> dict[str, Any]:
     """Return what must be the same for a training to resume: seed, device, precision, and a digest of the graph."""
+    precision = "bf16" if method.bf16 else str(method.dtype).removeprefix("torch.")
+    facts = {"seed": seed, "device": method.device.type, "precision": precision}
+    if isinstance(graph, StoredGraph):
+        return facts | {"graph": graph.digest[:16]}
     digest = hashlib.sha256()
     features = graph.features
     parts = [features] if isinstance(features, np.ndarray) else [features.data, features.indices, features.indptr]
     for part in (graph.edges, graph.weights, graph.labels, None if best is None else best.labels, *parts):
         if part is not None:
             digest.update(np.ascontiguousarray(part).data)
-    device, dtype = method.device.type, str(method.dtype)
-    return {"seed": seed, "device": device, "dtype": dtype, "graph": digest.hexdigest()[:16]}
+    return facts | {"graph": digest.hexdigest()[:16]}
 
 
 def _flat(facts: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+from ssge.ops.collective import world
 from ssge.training.trainer import Epoch
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,8 @@ class Interrupt:
         if self.stopped and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.stopped = True
-        log.warning("Stopping after this epoch; press Ctrl-C again to stop at once.")
+        if number == signal.SIGINT or world() == 1:  # torchrun sends the others when one process has ended
+            log.warning("Stopping after this epoch; press Ctrl-C again to stop at once.")
 
     def __call__(self, _line: Epoch) -> bool:
         """Say whether to stop."""

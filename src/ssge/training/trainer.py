@@ -7,16 +7,21 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ssge.errors import TrainingError
 from ssge.methods import Method
 from ssge.objectives import Losses
+from ssge.ops.collective import agree, average_gradients
 from ssge.ops.random import Key
-from ssge.training.batches import batches
+from ssge.training.batches import batches, share, warn_if_small
 from ssge.training.best import Best
 from ssge.training.checkpoint import Checkpoint
+from ssge.training.distributed import check_divisible, check_same_start, is_main
+from ssge.training.gemm import fast_float32
+from ssge.training.streaming import is_streamed, streamed_embedding
 
 Epoch: TypeAlias = dict[str, float]
 """One line of history: epoch, total, the named terms, figures of `Best` if any, and seconds since training began."""
@@ -33,7 +38,8 @@ class Trained(NamedTuple):
     history
         One line per epoch.
     embedding
-        Of the training graph, n x d; None if the training was stopped before its last epoch.
+        Of the training graph, n x d; None if the training was stopped before its last epoch. Mapped from an unnamed
+        file where the graph was streamed.
     seconds
         Duration, without that of the embedding.
     kept
@@ -41,7 +47,7 @@ class Trained(NamedTuple):
     """
 
     history: list[Epoch]
-    embedding: Tensor | None
+    embedding: Tensor | np.memmap[Any, Any] | None
     seconds: float
     kept: Epoch
 
@@ -60,7 +66,8 @@ def train(
     Parameters
     ----------
     method
-        Freshly built; its configuration holds epochs, learning rate and weight decay.
+        Freshly built; its configuration holds epochs, learning rate and weight decay. One that has nothing to train is
+        calibrated alone.
     prepared
         What ``method.prepare(graph)`` returned, for a graph without labels unless the method is supervised.
     key
@@ -73,15 +80,24 @@ def train(
         Where to save the state on the way, and from where to resume. At the same number of threads a resumed training
         equals an uninterrupted one bit for bit.
 
+    Where several processes share the run (`ssge.training.distributed`), each of them calls this and returns the same;
+    the first one alone writes the checkpoint.
+
     Raises
     ------
     TrainingError
         When a loss is not finite; the message names the epoch and the terms.
     """
+    check_divisible(method)
+    warn_if_small(method, prepared)
     epochs = method.config.epochs
+    if not method.trained:
+        return Trained([], method.calibrate(prepared), 0.0, {})
     optimizer = method.optimizer()
     base_lrs = [group["lr"] for group in optimizer.param_groups]
     history: list[Epoch] = [] if checkpoint is None else checkpoint.resume(method, optimizer, best)
+    check_same_start(history)
+    own = share(method, prepared)
     before = history[-1]["seconds"] if history else 0.0
     began = time.perf_counter()
 
@@ -92,7 +108,7 @@ def train(
         for group, lr in zip(optimizer.param_groups, base_lrs, strict=True):
             group["lr"] = lr * method.lr_schedule(len(history) / epochs)
         losses = []
-        for batch, step_key in batches(method, prepared, key.fold_in("train", epoch)):
+        for batch, step_key in batches(method, own, key.fold_in("train", epoch)):
             losses.append(step(method, batch, optimizer, step_key))
             method.after_step(epoch / epochs)
         line = _mean(losses, epoch)
@@ -101,8 +117,8 @@ def train(
         line["seconds"] = before + time.perf_counter() - began
         history.append(line)
         answers = [observer(line) for observer in observers]  # all of them are called
-        stopped = any(answers)
-        if checkpoint is not None and (stopped or checkpoint.due(epoch)):
+        stopped = bool(agree(any(answers)))
+        if checkpoint is not None and is_main() and (stopped or checkpoint.due(epoch)):
             checkpoint.save(method, optimizer, history, best)
 
     kept = history[-1] if history else {}
@@ -113,14 +129,19 @@ def train(
         return Trained(history, None, seconds, kept)
     if best is not None:
         best.restore(method)
-    return Trained(history, method.calibrate(prepared), seconds, kept)
+    streamed = is_streamed(prepared)
+    embedding = streamed_embedding(method, prepared, calibrate=True) if streamed else method.calibrate(prepared)
+    return Trained(history, embedding, seconds, kept)
 
 
 def step(method: Method, batch: Any, optimizer: torch.optim.Optimizer, key: Key) -> Losses:
     """Take one step of the optimizer, and return the losses before it."""
     optimizer.zero_grad()
-    losses: Losses = method(batch, key)
-    losses.total.backward()  # type: ignore[no-untyped-call]
+    with fast_float32():
+        with method.products():
+            losses: Losses = method(batch, key)
+        losses.total.backward()  # type: ignore[no-untyped-call]
+    average_gradients(method.parameters())
     optimizer.step()
     return Losses(losses.total.detach(), losses.terms)
 

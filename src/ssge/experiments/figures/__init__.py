@@ -5,7 +5,18 @@ inch) or ``.svg``. Pictures use neither pyplot nor ``rcParams``: they need no di
 the same input gives the same bytes.
 """
 
-from ssge.experiments.figures.curves import covariance, loss_curves, spectrum
+from ssge.experiments.figures.canvas import FORMATS
+from ssge.experiments.figures.curves import correlations, loss_curves, spectrum
 from ssge.experiments.figures.map import embedding_map
+from ssge.experiments.figures.panels import circle_densities, grids, sweeps
 
-__all__ = ["covariance", "embedding_map", "loss_curves", "spectrum"]
+__all__ = [
+    "FORMATS",
+    "circle_densities",
+    "correlations",
+    "embedding_map",
+    "grids",
+    "loss_curves",
+    "spectrum",
+    "sweeps",
+]

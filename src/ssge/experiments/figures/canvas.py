@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import re
 import textwrap
@@ -27,10 +28,12 @@ PALETTE = (*OKABE_ITO, "#882255", "#8a8a2b", "#332288", "#9a9a9a")
 
 
 def target(path: str | Path) -> Path:
-    """Check the suffix, before any work is done."""
+    """Check the suffix, and that matplotlib is there, before any work is done."""
     file = Path(path)
     if file.suffix.lower() not in FORMATS:
         raise InputError(f"path must end in {' or '.join(FORMATS)}; received {file.name!r}.")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise InputError("Pictures need a package that is not here: pip install 'ssge[plots]'")
     return file
 
 
@@ -57,6 +60,14 @@ def dress(axes: Axes, x: str, y: str) -> None:
     axes.tick_params(which="both", labelsize=9.5, color=MUTED, labelcolor=INK)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(MUTED)
+
+
+def color_bar(figure: Figure, image: Any, axes: Any, title: str) -> None:
+    """Put a scale of colors beside axes."""
+    bar = figure.colorbar(image, ax=axes, pad=0.02, shrink=0.95)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=9.5, color=MUTED, labelcolor=INK)
+    bar.set_label(title, fontsize=10.5, color=INK)
 
 
 def save(figure: Figure, target: Path) -> Path:

@@ -21,26 +21,33 @@ MOST_COLUMNS = 256
 SMALLEST_EIGENVALUE = 1e-6  # below it an eigenvalue is rounding, and a log axis would show little else
 
 
+UNITS = {"uniformity": "distance² to N(0, I)", "effective_rank": "dimensions in use"}
+
+
+def curves_of(history: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[np.float64]]:
+    """Return each term of a history as rows of epoch and value: the total, the terms, and the effective rank last."""
+    found = [term for row in history for term in row if term not in ("epoch", "seconds")]
+    terms = sorted(dict.fromkeys(found), key=lambda term: (term == "effective_rank") - (term == "total"))
+    pairs = {term: [(row["epoch"], row[term]) for row in history if row.get(term) is not None] for term in terms}
+    return {term: np.array(rows, dtype=np.float64) for term, rows in pairs.items() if rows}
+
+
 def loss_curves(path: str | Path, history: Sequence[Mapping[str, Any]], title: str) -> Path:
     """Draw the loss, its terms and the effective rank over the epochs.
 
-    The history is one dict per epoch, with ``epoch`` and ``total``, and any of ``alignment``, ``uniformity``
-    and ``effective_rank``. A term that only some epochs have is joined over the others; one that no epoch has
-    gets no panel.
+    The history is one dict per epoch, with ``epoch`` and ``total``, and any terms. A term that only some epochs have
+    is joined over the others; one that no epoch has gets no panel.
     """
     target = canvas.target(path)
     if not history or any(row.get(key) is None for row in history for key in ("epoch", "total")):
         raise InputError("history must be dicts with epoch and total; received none, or one without.")
-    curves: dict[str, NDArray[np.float64]] = {}
-    for term in ("total", "alignment", "uniformity", "effective_rank"):
-        pairs = [(row["epoch"], row[term]) for row in history if row.get(term) is not None]
-        if pairs:
-            curves[term] = np.array(pairs, dtype=np.float64)
+    curves = curves_of(history)
     loss = "Total loss and alignment" if "alignment" in curves else "Total loss"
-    panels = [
-        (loss, "loss (no unit)", ["total", "alignment"]),
-        ("Uniformity", "distance² to N(0, I)", ["uniformity"]),
-        ("Effective rank", "dimensions in use", ["effective_rank"]),
+    panels = [(loss, "loss (no unit)", ["total", "alignment"])]
+    panels += [
+        (term.capitalize().replace("_", " "), UNITS.get(term, "loss (no unit)"), [term])
+        for term in curves
+        if term not in ("total", "alignment")
     ]
     panels = [panel for panel in panels if curves.keys() & panel[2]]
     figure = canvas.figure(0.6 + 3.9 * len(panels), 3.7, title)
@@ -64,13 +71,10 @@ def loss_curves(path: str | Path, history: Sequence[Mapping[str, Any]], title: s
     return canvas.save(figure, target)
 
 
-def covariance(
-    path: str | Path,
-    before: ArrayLike,
-    after: ArrayLike,
-    title: str = "Correlation between embedding columns, before and after training",
+def correlations(
+    path: str | Path, panels: Mapping[str, ArrayLike], title: str = "Correlation between embedding columns"
 ) -> Path:
-    """Draw the absolute correlations between the columns of two embeddings, on one scale from 0 to 1.
+    """Draw the absolute correlations between the columns of embeddings side by side, on one scale from 0 to 1.
 
     The first 256 columns are shown, in their own order; a constant one, which has no correlation, is gray.
     Each embedding needs two rows; their numbers of columns may differ.
@@ -78,11 +82,11 @@ def covariance(
     from matplotlib import colormaps
 
     target = canvas.target(path)
-    figure = canvas.figure(10.6, 5.05, title)
-    both = figure.subplots(1, 2)
-    for axes, head, values in zip(both, ("Before", "After"), (before, after), strict=True):
+    figure = canvas.figure(1 + 4.8 * len(panels), 5.05, title)
+    row_of_axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axes, (head, values) in zip(row_of_axes, panels.items(), strict=True):
         embedding = checked_embedding(values, head.lower())
-        correlation = _absolute_correlation(embedding[:, :MOST_COLUMNS], head.lower())
+        correlation = absolute_correlation(embedding[:, :MOST_COLUMNS], head.lower())
         shades = colormaps["Blues"].with_extremes(bad=FAINT)
         image = axes.imshow(np.ma.masked_invalid(correlation), vmin=0, vmax=1, cmap=shades)
         d, drawn = embedding.shape[1], len(correlation)
@@ -91,10 +95,7 @@ def covariance(
         between = correlation[~np.eye(drawn, dtype=bool) & np.isfinite(correlation)]
         note = f": {between.mean():.2f} on average off the diagonal" if between.size else ""
         axes.set_title(head + note, loc="left", fontsize=11, color=INK)
-    bar = figure.colorbar(image, ax=both, pad=0.02, shrink=0.95)
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(labelsize=9.5, color=MUTED, labelcolor=INK)
-    bar.set_label("absolute correlation", fontsize=10.5, color=INK)
+    canvas.color_bar(figure, image, list(row_of_axes), "absolute correlation")
     return canvas.save(figure, target)
 
 
@@ -131,7 +132,8 @@ def spectrum(
     return canvas.save(figure, target)
 
 
-def _absolute_correlation(embedding: Matrix, name: str) -> Matrix:
+def absolute_correlation(embedding: Matrix, name: str) -> Matrix:
+    """Return the absolute correlations between columns; NaN for those of a constant column."""
     if len(embedding) < 2:
         raise InputError(f"{name} must have at least two rows to correlate columns; received 1.")
     deviation = deviations(embedding)

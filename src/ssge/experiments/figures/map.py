@@ -14,6 +14,7 @@ from ssge.errors import InputError
 from ssge.evaluation._arrays import checked_embedding
 from ssge.experiments.figures import canvas
 from ssge.experiments.figures.canvas import DPI, FAINT, INK, MUTED, PALETTE
+from ssge.experiments.layout import Method, lay_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,12 +34,12 @@ def embedding_map(
     title: str = "Nodes that lie together have similar embeddings",
     seed: int = 0,
     max_points: int = 5000,
+    *,
+    values: ArrayLike | None = None,
+    legend: str | None = None,
+    layout: Method = "auto",
 ) -> Path:
-    """Draw the nodes on a plane, colored by class.
-
-    Two columns are drawn as they are. More are reduced to 50 principal components, the rows scaled to length
-    one and laid out by t-SNE; a single column, fewer than five nodes or nodes that all coincide are drawn by
-    the first two components alone.
+    """Draw the nodes on a plane, laid out by `ssge.experiments.layout.lay_out`, colored by class or by a number.
 
     Up to twelve classes get a legend. More are named on the map, the largest first, where there is room;
     dotted names like ``scipy.sparse`` share a hue by their first part, and the legend names the hues.
@@ -59,6 +60,12 @@ def embedding_map(
         Of the choice of nodes when there are more than ``max_points``, of their drawing order and of t-SNE.
     max_points
         Most nodes drawn.
+    values
+        n numbers to color by in the place of classes; NaN is gray.
+    legend
+        What the classes or numbers are.
+    layout
+        See `ssge.experiments.layout.lay_out`.
     """
     target = canvas.target(path)
     points = checked_embedding(embedding, "embedding")
@@ -69,22 +76,27 @@ def embedding_map(
     chosen = np.random.default_rng(seed).permutation(len(points))[:max_points]
     chosen = chosen[np.argsort(classes[chosen] >= 0, kind="stable")]
     shown = classes[chosen]
-    layout, axis_names = _layout(points[chosen], seed)
+    placed = lay_out(points[chosen], seed, layout)
     present = [int(c) for c in np.unique(shown) if c >= 0]
     names = [str(class_names[c]) if len(class_names) else f"class {c}" for c in present]
-    colors, dark, families = _class_colors(names)
+    colors, dark, families = class_colors(names)
 
     figure = canvas.figure(10.0, 7.6, title)
     axes = figure.subplots()
-    paint = np.full((len(shown), 3), canvas.rgb(FAINT if present else PALETTE[0]))
+    paint: Any = np.full((len(shown), 3), canvas.rgb(FAINT if present else PALETTE[0]))
     for index, color in zip(present, colors, strict=True):
         paint[shown == index] = color
+    shades: dict[str, Any] = {}
+    if values is not None:
+        paint, shades = _numbers(values, len(points))[chosen], {"cmap": "viridis", "plotnonfinite": True}
     size = float(np.clip(40_000 / len(shown), 7, 70))
     # Thousands of vector dots would make an SVG slow to open; the words around them stay vectors.
-    axes.scatter(layout[:, 0], layout[:, 1], s=size, c=paint, alpha=0.85, linewidths=0, rasterized=True)
+    dots = axes.scatter(
+        placed.points[:, 0], placed.points[:, 1], s=size, c=paint, alpha=0.85, linewidths=0, rasterized=True, **shades
+    )
     axes.set_aspect("equal", adjustable="datalim")
-    canvas.dress(axes, *axis_names)
-    if axis_names[0].startswith("t-SNE"):  # its distances have no scale to read off
+    canvas.dress(axes, *placed.axes)
+    if not placed.scaled:
         axes.set(xticks=[], yticks=[])
     of_all = f" of {len(points):,}" if len(shown) < len(points) else ""
     kinds = f", {_counted(len(present))}" if present else ""
@@ -99,9 +111,12 @@ def embedding_map(
         entries = {name: [color] for name, color in zip(names, colors, strict=True)}
     if present and shown[0] < 0:
         entries["no class"] = [FAINT]
-    _side_legend(figure, entries, "First part of the name" if families else None)
+    if values is not None:
+        dots.cmap.set_bad(FAINT)
+        canvas.color_bar(figure, dots, axes, legend or "")
+    _side_legend(figure, entries, "First part of the name" if families else legend)
     if len(present) > len(PALETTE):
-        _name_on_map(figure, axes, [layout[shown == index] for index in present], names, dark)
+        _name_on_map(figure, axes, [placed.points[shown == index] for index in present], names, dark)
     return canvas.save(figure, target)
 
 
@@ -117,31 +132,14 @@ def _classes(labels: ArrayLike | None, n: int, class_names: Sequence[str]) -> ND
     return classes.astype(np.int64)
 
 
-def _layout(points: Array, seed: int) -> tuple[Array, tuple[str, str]]:
-    """Place points on a plane; also name its two axes."""
-    if points.shape[1] == 2:
-        return points, ("column 1", "column 2")
-    points = points.astype(np.float64)
-    left, singular, right = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
-    # A singular vector is unique up to its sign: make its largest entry positive.
-    largest = np.abs(right).argmax(axis=1)
-    components = (left * singular * np.where(right[np.arange(len(right)), largest] < 0, -1, 1))[:, :50]
-    collapsed = singular[0] <= 1e-9 * np.linalg.norm(points)
-    if len(points) < 5 or points.shape[1] < 2 or collapsed:
-        plane: Array = np.pad(components, ((0, 0), (0, 1)))[:, :2]
-        return plane, ("principal component 1", "principal component 2")
-
-    from sklearn.manifold import TSNE
-    from threadpoolctl import threadpool_limits
-
-    length = np.linalg.norm(components, axis=1, keepdims=True)
-    rows = (components / np.where(length > 0, length, 1.0)).astype(np.float32)
-    tsne = TSNE(perplexity=min(30.0, (len(rows) - 1) / 3), init="pca", random_state=seed)
-    with threadpool_limits(1, user_api="openmp"):  # more threads sum in another order
-        return np.asarray(tsne.fit_transform(rows)), ("t-SNE 1", "t-SNE 2")
+def _numbers(values: ArrayLike, n: int) -> Array:
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.shape != (n,):
+        raise InputError(f"values must be {n} numbers, one per row; received shape {numbers.shape}.")
+    return np.ma.masked_invalid(numbers)
 
 
-def _class_colors(names: Sequence[str]) -> tuple[Array, Array, dict[str, list[int]]]:
+def class_colors(names: Sequence[str]) -> tuple[Array, Array, dict[str, list[int]]]:
     """Choose a color per class and a darker one for its name; also return the families that share a hue."""
     if len(names) <= len(PALETTE):
         few = np.array([canvas.rgb(color) for color in PALETTE[: len(names)]])

@@ -1,0 +1,137 @@
+"""What a report says in words and tables, from the record of a run and from figures of its embedding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ssge.errors import cut, printable
+from ssge.experiments.subject import Subject
+from ssge.methods import METHODS
+from ssge.records import RunRecord
+from ssge.runs.verdict import verdict as sentences
+from ssge.schema import HEADINGS as COLUMN_HEADINGS
+
+_MOST_FEATURES = 60
+
+
+class Verdict(NamedTuple):
+    """Whether the embedding looks sound without labels: ``good``, ``doubtful`` or ``bad``, and why."""
+
+    level: str
+    title: str
+    reasons: list[str]
+
+
+def title_of(subject: Subject) -> str:
+    """Return the headline."""
+    if subject.record is None:
+        return f"Embedding of {len(subject.embedding.node_ids):,} nodes"
+    return f"{METHODS[subject.record.method].title} embedding of {printable(cut(subject.name))}"
+
+
+def what_was_run(record: RunRecord) -> list[tuple[str, str]]:
+    """Return the graph, the method and the training in a few figures."""
+    cls, facts, statistics = METHODS[record.method], record.graph, record.statistics
+    edges = f"{facts.get('num_edges', 0):,} directed, {'weighted' if statistics.get('weighted') else 'unweighted'}"
+    parts = record.config.get("blocks", ())
+    blocks = f": {', '.join(parts)}" if len(parts) > 1 else ""
+    epochs = f"{record.config['epochs']} epochs, " if "epochs" in record.config else ""
+    degree = f"{statistics.get('mean_degree', 0):.1f} on average, {statistics.get('max_degree', 0):,.0f} at most"
+    return [
+        ("Graph", record.name or record.dataset),
+        ("Nodes", f"{facts.get('num_nodes', 0):,}, {statistics.get('isolated_nodes', 0):,.0f} of them isolated"),
+        ("Edges", edges),
+        ("In-neighbors per node", degree),
+        ("Features", f"{facts.get('num_features', 0):,}"),
+        ("Method", f"{cls.title} ({cls.reference})"),
+        ("Learned from", "labels of training nodes" if cls.supervised else "no labels"),
+        ("Embedding", f"{record.columns:,} columns{blocks}"),
+        ("Training", f"{epochs}{record.seconds:.1f} s, seed {record.seed}"),
+    ]
+
+
+def details(record: RunRecord) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return how to do it again: reading, settings, machine."""
+    reading = [("source", record.dataset), *((key, _words(value)) for key, value in record.reading.items())]
+    if record.recipe:
+        reading.append(("recipe", record.recipe))
+    if record.warm_start:
+        reading.append(("started from", record.warm_start))
+    ran = [
+        ("date", record.date),
+        ("device, precision, threads", f"{record.device}, {record.precision}, {record.threads}"),
+        ("parameters", f"{record.parameters:,}"),
+        ("peak memory", f"{record.peak_memory_mb:,.0f} MiB"),
+        ("commit", record.commit),
+        *record.machine.items(),
+    ]
+    settings = [(key, _words(value)) for key, value in record.config.items()]
+    return [("Reading", reading), ("Settings", settings), ("Machine", [(k, v) for k, v in ran if v])]
+
+
+def column_table(record: RunRecord) -> dict[str, Any] | None:
+    """Return what became of each column of the node table; None if there was none."""
+    if not record.node_columns and not record.feature_names:
+        return None
+    names = record.feature_names
+    more = f"and {len(names) - _MOST_FEATURES:,} more" if len(names) > _MOST_FEATURES else ""
+    return {
+        "headings": COLUMN_HEADINGS,
+        "rows": record.node_columns,
+        "features": [cut(printable(name), 60) for name in names[:_MOST_FEATURES]],
+        "more": more,
+    }
+
+
+def remarks(subject: Subject) -> list[str]:
+    """Return what else is worth knowing without labels."""
+    found = []
+    ranks = [line["effective_rank"] for line in subject.history if line.get("effective_rank") is not None]
+    if len(ranks) > 1:
+        way = "rose" if ranks[-1] > ranks[0] else "fell"
+        found.append(f"While training, the effective rank of the views {way} from {ranks[0]:.1f} to {ranks[-1]:.1f}.")
+    if subject.record and (alone := subject.record.statistics.get("isolated_nodes", 0)):
+        found.append(f"{alone:,.0f} nodes have no neighbors: their vectors come from their own features alone.")
+    return found
+
+
+def verdict(figures: Mapping[str, float], columns: int, supervised: bool = False) -> Verdict:
+    """Return what the label-free figures of an embedding mean, as `ssge.runs.verdict.verdict` says it."""
+    used = f"The embedding uses about {figures['effective_rank']:.1f} of {columns:,} directions (effective rank)."
+    dead = int(figures["collapsed_columns"])
+    reasons = [used, *([f"{dead} of {columns:,} columns are constant and tell nothing."] if dead else [])]
+    if supervised:
+        return Verdict("good", "Class scores of a supervised method", reasons)
+    head, _, rest = sentences(figures).partition(": ")
+    return Verdict(_LEVELS.get(head, "doubtful"), head, [rest[0].upper() + rest[1:], *reasons])
+
+
+_LEVELS = {"Good": "good", "Collapsed": "bad"}
+_MEANINGS = {
+    "effective_rank": ("Effective rank", "directions in use; 1 is a collapse, the number of columns is the most"),
+    "wasserstein": ("Distance to a Gaussian", "0: columns are uncorrelated; larger: they repeat each other"),
+    "uniformity": ("Uniformity", "0: all nodes in one place; the lower, the more evenly they spread over directions"),
+    "mean_norm": ("Mean length of a vector", "of the rows as they are in the file"),
+    "mean_deviation": ("Mean deviation of a column", "standard deviation over the nodes"),
+    "deviation_spread": ("Spread of the deviations", "0: all columns vary alike"),
+    "held_out_edges": (
+        "Held-out edges, AUC",
+        "how often the ends of an unseen edge are more alike than two others; 0.5: by chance",
+    ),
+    "alignment_features": ("Alignment of the features", "what they say about features that were held out"),
+    "alignment_hops": ("Alignment of propagated features", "the same for their mean over hops"),
+    "alignment_learned": ("Alignment of the encoder", "the same for what was learned"),
+    "alignment_untrained": ("Alignment before training", "the same for the encoder as it began"),
+    "collapsed_columns": ("Constant columns", "columns that have one value for all nodes"),
+}
+
+
+def diagnostics(figures: Mapping[str, float]) -> list[tuple[str, str, str]]:
+    """Return each label-free figure with its name and what it means."""
+    known = {key: _MEANINGS.get(key, (key.replace("_", " "), "")) for key in figures}
+    return [(known[key][0], f"{value:.4g}".replace("-", "−"), known[key][1]) for key, value in figures.items()]
+
+
+def _words(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,254 @@
+"""The runs that tables and figures need. A finished one is a record on disk and is not run again."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+from ssge.datasets import load
+from ssge.errors import SSGEError
+from ssge.experiments.compare import Summary, compare
+from ssge.experiments.efficiency import Measured
+from ssge.experiments.protocols import PROTOCOLS
+from ssge.files import atomic
+from ssge.graph import Graph
+from ssge.records import code_digest
+from ssge.runs.estimate import estimate
+from ssge.runs.plan import plan, resolve_config
+from ssge.runs.recipes import load_recipe, recipes
+
+log = logging.getLogger(__name__)
+
+FAST_PROTOCOL = "quick"
+OURS = "ssge"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What to reproduce, and how thoroughly.
+
+    Attributes
+    ----------
+    out
+        Folder of runs and results.
+    datasets, methods
+        Which ones.
+    seeds
+        Encoder seeds of SSGE and of all other methods.
+    fast
+        One seed, few points in each figure, a probe to convergence instead of the paper's, and schedules cut to
+        ``minutes``.
+    minutes
+        Longest training. One that would take longer is a gap in the table, or cut if ``fast``.
+    """
+
+    out: Path
+    datasets: tuple[str, ...]
+    methods: tuple[str, ...]
+    seeds: tuple[int, int] = (10, 3)
+    fast: bool = False
+    minutes: float = 20.0
+
+    def job(self, method: str, dataset: str, **settings: Any) -> Job:
+        """Return the runs of a method on a dataset, by its recipe; a shortened one is taken if ``fast``."""
+        name = f"{method}/{dataset}"
+        short = method != OURS and f"{name}-fast" in recipes()
+        seeds = self.seeds[0 if method == OURS else 1]
+        chosen = f"{name}-fast" if short else name
+        protocol = FAST_PROTOCOL if self.fast else load_recipe(chosen).protocol
+        return Job(chosen, seeds, protocol, tuple(sorted(settings.items())))
+
+
+@dataclass(frozen=True)
+class Job:
+    """A recipe with some settings changed, over encoder seeds."""
+
+    recipe: str
+    seeds: int
+    protocol: str
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Name of its folder."""
+        changed = [f"{key}={_text(value)}" for key, value in self.settings]
+        return "/".join([self.recipe, ",".join(changed) or "as-is"])
+
+    @property
+    def dataset(self) -> str:
+        """Name of its dataset."""
+        return load_recipe(self.recipe).dataset
+
+
+@dataclass
+class Done:
+    """Results by job, and what is missing.
+
+    Attributes
+    ----------
+    summaries
+        Records of finished jobs.
+    gaps
+        Why a job has no records.
+    cut
+        Epochs of jobs whose schedule was shortened.
+    """
+
+    summaries: dict[Job, Summary] = field(default_factory=dict)
+    gaps: dict[Job, str] = field(default_factory=dict)
+    cut: dict[Job, int] = field(default_factory=dict)
+
+
+def carry_out(jobs: Iterable[Job], scope: Scope, quiet: bool = False) -> Done:
+    """Run what is missing of some jobs, each once; show overall progress and the time left."""
+    waiting, done = list(dict.fromkeys(jobs)), Done()
+    with _Progress(len(waiting), quiet) as progress:
+        for job in waiting:
+            progress.begin(job.name)
+            try:
+                done.summaries[job] = _run(job, scope, done)
+            except _Gap as gap:
+                done.gaps[job] = str(gap)
+            progress.end()
+    return done
+
+
+class _Gap(Exception):  # noqa: N818 - a result like any other: it is shown in the table
+    """Why there is no result."""
+
+
+def _run(job: Job, scope: Scope, done: Done) -> Summary:
+    graph, recipe = _graph(job.dataset), load_recipe(job.recipe)
+    folder, settings = scope.out / "runs" / job.name, dict(job.settings)
+    epochs, stale = _schedule(job, graph, scope, folder / "schedule.json")
+    if epochs != resolve_config(recipe.method, recipe.config, settings).epochs:
+        settings["epochs"] = done.cut[job] = epochs
+    try:
+        return compare(
+            recipe, graph, PROTOCOLS[job.protocol], job.seeds, folder, settings=settings, force=stale, quiet=True,
+            references=scope.out / "references" / job.dataset / job.protocol,
+            referenced=recipe.method == OURS and not job.settings,
+        )  # fmt: skip
+    except SSGEError as error:
+        raise _Gap(str(error)) from None
+
+
+def _schedule(job: Job, graph: Graph, scope: Scope, path: Path) -> tuple[int, bool]:
+    """Return the epochs of a job, and whether its runs are of other code than today's.
+
+    The epochs are decided once and kept in a file, so that an interrupted run continues with the same.
+    """
+    code = code_digest(load_recipe(job.recipe).method)
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    if kept.get("code") == code:
+        return kept["epochs"], False
+    epochs = _epochs_within(job, graph, scope)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic(path) as temporary:
+        temporary.write_text(json.dumps({"code": code, "epochs": epochs}) + "\n")
+    return epochs, bool(kept)
+
+
+def _epochs_within(job: Job, graph: Graph, scope: Scope) -> int:
+    """Return the epochs of a job; fewer if they take too long and the scope is fast, a gap if it is not."""
+    recipe = load_recipe(job.recipe)
+    planned = plan(graph.info, recipe.method, settings={**recipe.config, **dict(job.settings)})
+    epochs = planned.config.epochs
+    try:
+        minutes = estimate(graph, planned).seconds / 60 if epochs else 0.0
+    except SSGEError as error:
+        raise _Gap(str(error)) from None
+    if minutes <= scope.minutes:
+        return epochs
+    if not scope.fast:
+        raise _Gap(f"about {minutes:,.0f} min per run, more than {scope.minutes:g}")
+    return max(1, int(epochs * scope.minutes / minutes))
+
+
+@cache
+def _graph(dataset: str) -> Graph:
+    try:
+        return load(dataset)
+    except SSGEError as error:
+        raise _Gap(f"not loaded: {error}") from None
+
+
+def costs(
+    cells: Iterable[tuple[str, str]], scope: Scope, seconds: float, quiet: bool = False
+) -> dict[tuple[str, str], Measured]:
+    """Measure parameters, time and memory of methods on datasets, each in a process of its own."""
+    found, waiting = {}, list(cells)
+    with _Progress(len(waiting), quiet) as progress:
+        for method, dataset in waiting:
+            progress.begin(f"cost of {method}/{dataset}")
+            path = scope.out / "costs" / f"{method}-{dataset}-{code_digest(method)}.json"
+            if not path.exists():
+                words = ["-c", _MEASURE, method, dataset, str(seconds)]
+                done = subprocess.run([sys.executable, *words], check=True, stdout=subprocess.PIPE, text=True)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with atomic(path) as temporary:
+                    temporary.write_text(done.stdout.splitlines()[-1] + "\n")
+            found[method, dataset] = Measured(**json.loads(path.read_text()))
+            progress.end()
+    return found
+
+
+_MEASURE = """
+import json, sys
+from ssge.experiments.efficiency import measure
+print(json.dumps(measure(sys.argv[1], sys.argv[2], float(sys.argv[3]))._asdict()))
+"""
+
+
+class _Progress:
+    """What is done of all jobs, what is under way, and the time left, on standard error."""
+
+    def __init__(self, total: int, quiet: bool) -> None:
+        self.total, self.quiet, self.finished, self.began = total, quiet, 0, time.monotonic()
+        self._bar: Any = None
+        if not quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self._bar = Progress(
+                MofNCompleteColumn(), BarColumn(bar_width=24), TextColumn("{task.description}"), TimeRemainingColumn(),
+                console=Console(stderr=True),
+            )  # fmt: skip
+            self._task = self._bar.add_task("", total=total)
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def begin(self, name: str) -> None:
+        """Show what comes next."""
+        if self._bar is not None:
+            self._bar.update(self._task, description=name)
+        elif not self.quiet:
+            took = time.monotonic() - self.began
+            left = took / self.finished * (self.total - self.finished) / 60 if self.finished else None
+            words = "" if left is None else f", about {left:.0f} min left"
+            print(f"[{self.finished + 1}/{self.total}] {name}{words}", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Count one more."""
+        self.finished += 1
+        if self._bar is not None:
+            self._bar.advance(self._task)
+
+
+def _text(value: Any) -> str:
+    return "-".join(map(str, value)) if isinstance(value, tuple | list) else f"{value:g}"

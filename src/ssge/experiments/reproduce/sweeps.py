@@ -1,0 +1,134 @@
+"""Figures of the paper: covariance, density on the circle, and accuracy over lambda, dimension and augmentation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ssge.datasets import load
+from ssge.experiments import figures
+from ssge.experiments.reproduce.jobs import OURS, Done, Job, Scope
+from ssge.experiments.tables import Row, rows
+from ssge.runs.folder import RunFolder
+from ssge.runs.recipes import load_recipe
+
+FORMATS = (".png", ".svg")
+LAMBDAS = (0.001, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 20.0)
+DIMENSIONS = (16, 32, 64, 128, 256, 512, 1024)
+RATES = (0.0, 0.2, 0.4, 0.6, 0.8)
+TITLES = {"alignment": "Alignment alone", "uniformity": "Uniformity alone", "both": "Both terms"}
+
+
+def covariance(scope: Scope, done: Done, jobs: dict[tuple[str, str], Job]) -> list[Path]:
+    """Draw the absolute correlations of the columns for the three objectives, on the first graph of the scope."""
+    dataset = next(name for _, name in jobs)
+    found = {TITLES[variant]: jobs[variant, dataset] for variant in TITLES}
+    if any(job not in done.summaries for job in found.values()):
+        return []
+    panels = {title: RunFolder(_folder(scope, job)).read_embedding().vectors for title, job in found.items()}
+    title = f"Correlation between embedding columns, {dataset}"
+    return [figures.correlations(scope.out / f"covariance{suffix}", panels, title) for suffix in FORMATS]
+
+
+def circle_jobs(scope: Scope) -> dict[str, Job]:
+    """Return trainings with a 2-dimensional embedding, by dataset."""
+    names = [name for name in ("cora", "citeseer") if name in scope.datasets]
+    return {
+        name: _first(scope.job(OURS, name, widths=(*load_recipe(f"{OURS}/{name}").config["widths"][:-1], 2)))
+        for name in names
+    }
+
+
+def uniformity(scope: Scope, done: Done) -> list[Path]:
+    """Draw the density of a 2-dimensional embedding on the circle, for all classes and for three single ones."""
+    paths = []
+    for name, job in circle_jobs(scope).items():
+        if job in done.summaries:
+            vectors, labels = RunFolder(_folder(scope, job)).read_embedding().vectors, load(name).labels
+            assert labels is not None
+            title = f"2-dimensional SSGE embedding of {name} on the circle"
+            paths += [
+                figures.circle_densities(scope.out / f"uniformity-{name}{suffix}", vectors, labels, title)
+                for suffix in FORMATS
+            ]
+    return paths
+
+
+def lambda_jobs(scope: Scope) -> dict[tuple[str, float], Job]:
+    """Return trainings over the weight of uniformity."""
+    values = LAMBDAS[1::2] if scope.fast else LAMBDAS
+    return {(name, v): _few(scope.job(OURS, name, uniformity_weight=v)) for name in _swept(scope) for v in values}
+
+
+def dimension_jobs(scope: Scope) -> dict[tuple[str, float], Job]:
+    """Return trainings over the embedding width; hidden layers keep theirs."""
+    values = DIMENSIONS[1::2] if scope.fast else DIMENSIONS
+    hidden = {name: tuple(load_recipe(f"{OURS}/{name}").config["widths"][:-1]) for name in _swept(scope)}
+    return {(name, v): _few(scope.job(OURS, name, widths=(*hidden[name], v))) for name in hidden for v in values}
+
+
+def augmentation_jobs(scope: Scope) -> dict[tuple[str, float, float], Job]:
+    """Return trainings over both rates of augmentation, on Cora and CiteSeer."""
+    rates = RATES[::2] if scope.fast else RATES
+    names = [name for name in ("cora", "citeseer") if name in scope.datasets]
+    return {
+        (name, pd, pm): _few(scope.job(OURS, name, edge_drop=pd, feature_mask=pm))
+        for name in names
+        for pd in rates
+        for pm in rates
+    }
+
+
+def over(
+    scope: Scope, done: Done, jobs: dict[tuple[str, float], Job], name: str, title: str, setting: str
+) -> list[Path]:
+    """Draw accuracy over one setting."""
+    curves: dict[str, list[tuple[float, float, float]]] = {}
+    for (dataset, value), job in jobs.items():
+        if job in done.summaries and (row := _row(done, job)).accuracy is not None:
+            curves.setdefault(dataset, []).append((value, row.accuracy, row.encoder_std))
+    if not curves:
+        return []
+    return [figures.sweeps(scope.out / f"{name}{suffix}", curves, title, setting) for suffix in FORMATS]
+
+
+def augmentation(scope: Scope, done: Done) -> list[Path]:
+    """Draw accuracy over both rates as heat maps."""
+    jobs = augmentation_jobs(scope)
+    rates = sorted({pd for _, pd, _ in jobs})
+    panels = {}
+    for name in dict.fromkeys(name for name, _, _ in jobs):
+        values = np.full((len(rates), len(rates)), np.nan)
+        for (dataset, pd, pm), job in jobs.items():
+            if dataset == name and job in done.summaries:
+                values[rates.index(pd), rates.index(pm)] = _row(done, job).accuracy
+        if np.isfinite(values).any():
+            panels[name] = values
+    if not panels:
+        return []
+    names = ("edge drop p_d", "feature mask p_m")
+    title = "Accuracy % of SSGE over the rates of augmentation"
+    return [figures.grids(scope.out / f"augmentation{s}", panels, rates, rates, title, names) for s in FORMATS]
+
+
+def _swept(scope: Scope) -> list[str]:
+    return [name for name in scope.datasets if name not in ("arxiv", "pubmed")]
+
+
+def _few(job: Job) -> Job:
+    """Return a job with three seeds at most: a sweep has many points."""
+    return Job(job.recipe, min(job.seeds, 3), job.protocol, job.settings)
+
+
+def _first(job: Job) -> Job:
+    return Job(job.recipe, 1, job.protocol, job.settings)
+
+
+def _folder(scope: Scope, job: Job) -> Path:
+    return scope.out / "runs" / job.name / "seed-0"
+
+
+def _row(done: Done, job: Job) -> Row:
+    summary = done.summaries[job]
+    return rows([record for record in summary.records if record.recipe], summary.protocol.name)[0]

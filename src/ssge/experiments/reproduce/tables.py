@@ -1,0 +1,283 @@
+"""Tables of the paper, ours beside the published: classification, clustering, efficiency, ablation."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ssge.experiments import efficiency as costs_of
+from ssge.experiments.compare import Summary
+from ssge.experiments.reproduce import published
+from ssge.experiments.reproduce.jobs import OURS, Done, Job, Scope
+from ssge.experiments.tables import Row, rows
+from ssge.files import atomic
+from ssge.methods import METHODS
+from ssge.runs.recipes import load_recipe, recipes
+
+
+@dataclass
+class Cell:
+    """One figure of ours, and the published one."""
+
+    ours: float | None
+    std: float | None = None
+    published: float | None = None
+    note: str | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours minus the published one."""
+        return None if self.ours is None or self.published is None else self.ours - self.published
+
+
+@dataclass
+class Table:
+    """Rows of cells with footnotes; written as Markdown, CSV and LaTeX."""
+
+    name: str
+    title: str
+    columns: Sequence[str]
+    rows: list[tuple[str, dict[str, Cell]]] = field(default_factory=list)
+    basis: list[str] = field(default_factory=list)
+    digits: int = 1
+
+    def write(self, out: Path) -> list[Path]:
+        """Write the table in three formats."""
+        texts = {".md": self.markdown(), ".csv": self.csv(), ".tex": self.latex()}
+        for suffix, text in texts.items():
+            with atomic(out / f"{self.name}{suffix}") as temporary:
+                temporary.write_text(text)
+        return [out / f"{self.name}{suffix}" for suffix in texts]
+
+    def markdown(self) -> str:
+        """Return the table in Markdown: ours, deviation over seeds, in brackets published and difference."""
+        notes = self._notes()
+        lines = [["", *self.columns], ["---", *("---:" for _ in self.columns)]]
+        lines += [[name, *(self._cell(cells.get(c), notes) for c in self.columns)] for name, cells in self.rows]
+        table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        told = "Ours ± standard deviation over encoder seeds (published, difference)."
+        foot = [f"{mark}. {note}" for note, mark in notes.items()]
+        return "\n".join([f"# {self.title}", "", told, *self.basis, "", table, "", *foot]).rstrip() + "\n"
+
+    def csv(self) -> str:
+        """Return the table with one line per figure."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["row", "column", "ours", "std", "published", "difference", "note"])
+        for name, cells in self.rows:
+            for column, cell in cells.items():
+                figures = (cell.ours, cell.std, cell.published, cell.difference)
+                writer.writerow([name, column, *("" if v is None else f"{v:.4f}" for v in figures), cell.note or ""])
+        return text.getvalue()
+
+    def latex(self) -> str:
+        """Return a tabular for the package booktabs."""
+        notes = self._notes()
+        body = [
+            " & ".join([_escaped(name), *(_escaped(self._cell(cells.get(c), notes)) for c in self.columns)]) + r" \\"
+            for name, cells in self.rows
+        ]
+        head = " & ".join(["", *map(_escaped, self.columns)]) + r" \\"
+        spec = "l" + "r" * len(self.columns)
+        foot = [rf"% {mark}. {note}" for note, mark in notes.items()]
+        table = [
+            rf"\begin{{tabular}}{{{spec}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+        return "\n".join([f"% {self.title}", *(f"% {line}" for line in self.basis), *table, *foot]) + "\n"
+
+    def _notes(self) -> dict[str, int]:
+        found = [cell.note for _, cells in self.rows for cell in cells.values() if cell.note]
+        return {note: mark for mark, note in enumerate(dict.fromkeys(found), 1)}
+
+    def _cell(self, cell: Cell | None, notes: dict[str, int]) -> str:
+        if cell is None:
+            return ""
+        d = self.digits
+        text = "-" if cell.ours is None else f"{cell.ours:,.{d}f}"
+        text += f" ± {cell.std:.{d}f}" if cell.std is not None else ""
+        if cell.published is not None:
+            difference = "" if cell.difference is None else f", {cell.difference:+,.{d}f}"
+            text += f" ({cell.published:,.{d}f}{difference})"
+        return text + (f" [{notes[cell.note]}]" if cell.note else "")
+
+
+def compared(scope: Scope, methods: Sequence[str], datasets: Sequence[str]) -> list[Job]:
+    """Return the jobs of methods on datasets that are in the scope and have a recipe.
+
+    SSGE is always in the scope, because the reference rows are scored with it.
+    """
+    pairs = [(method, name) for name in datasets if name in scope.datasets for method in methods]
+    found = [(method, name) for method, name in pairs if f"{method}/{name}" in recipes()]
+    return [scope.job(method, name) for method, name in found if method in scope.methods or method == OURS]
+
+
+def classification(scope: Scope, done: Done) -> Table:
+    """Return accuracies of all methods, with the reference rows."""
+    datasets = [name for name in published.DATASETS if name in scope.datasets]
+    table = Table("classification", "Node classification, accuracy %", datasets, basis=basis(scope, done))
+    _references(table, scope, done, lambda row, _: Cell(row.accuracy), probed=True)
+
+    def cell(row: Row, job: Job, method: str) -> Cell:
+        note = published.doubt(method, job.dataset) or _shortened(job, done)
+        return Cell(row.accuracy, _std(row, row.encoder_std), _published(job, "accuracy"), note)
+
+    _methods(table, scope, done, published.METHODS, cell)
+    return table
+
+
+def clustering(scope: Scope, done: Done) -> Table:
+    """Return NMI and ARI of the methods of the paper's table, with the reference rows."""
+    datasets = [name for name in published.DATASETS[:3] if name in scope.datasets]
+    columns = [f"{name} {figure}" for name in datasets for figure in ("NMI", "ARI")]
+    table = Table("clustering", "Node clustering by k-means, NMI and ARI %", columns, basis=basis(scope, done))
+    for index, figure in enumerate(("nmi", "ari")):
+
+        def reference(row: Row, dataset: str, index: int = index, figure: str = figure) -> Cell:
+            known = published.CLUSTERINGS.get(row.name, {}).get(dataset)
+            return Cell(getattr(row, figure), None, known[index] if known else None)
+
+        def cell(row: Row, job: Job, method: str, figure: str = figure) -> Cell:
+            note = published.doubt(method, job.dataset, published.DOUBTFUL_CLUSTERS) or _shortened(job, done)
+            return Cell(getattr(row, figure), _std(row, getattr(row, f"{figure}_std")), _published(job, figure), note)
+
+        suffix = f" {figure.upper()}"
+        _references(table, scope, done, reference, suffix=suffix, datasets=datasets)
+        _methods(table, scope, done, published.CLUSTERED, cell, suffix=suffix, datasets=datasets)
+    return table
+
+
+def ablation_jobs(scope: Scope) -> dict[tuple[str, str], Job]:
+    """Return the jobs of the ablation by variant and dataset."""
+    changes = {"alignment": {"uniformity_weight": 0.0}, "uniformity": {"alignment_weight": 0.0}, "both": {}}
+    datasets = [name for name in published.ABLATION["both"] if name in scope.datasets]
+    return {(v, name): scope.job(OURS, name, **changes[v]) for v in changes for name in datasets}
+
+
+def ablation(scope: Scope, done: Done) -> Table:
+    """Return the accuracy of SSGE with one term of its loss or both."""
+    jobs = ablation_jobs(scope)
+    datasets = list(dict.fromkeys(name for _, name in jobs))
+    table = Table("ablation", "Ablation of SSGE's two terms, accuracy %", datasets, basis=basis(scope, done))
+    for variant, figures in published.ABLATION.items():
+        cells = {}
+        for name in datasets:
+            job = jobs[variant, name]
+            row = _own(done.summaries[job]) if job in done.summaries else None
+            found = (
+                Cell(None, note=done.gaps.get(job)) if row is None else Cell(row.accuracy, _std(row, row.encoder_std))
+            )
+            found.published = figures.get(name)
+            cells[name] = found
+        table.rows.append((variant, cells))
+    return table
+
+
+def efficiency(found: dict[tuple[str, str], costs_of.Measured]) -> Table:
+    """Return parameters, time and memory beside the paper's, which are of a V100 GPU."""
+    datasets = list(dict.fromkeys(name for _, name in found))
+    columns = [f"{name} {what}" for name in datasets for what in ("parameters, K", "time, s", "memory, MB")]
+    told = "Time is that of an epoch times the epochs of the recipe. The paper's time and memory are of a V100 GPU."
+    table = Table("efficiency", "Parameters, training time and peak memory", columns, basis=[told])
+    for method in dict.fromkeys(method for method, _ in found):
+        cells = {}
+        for name in datasets:
+            if (method, name) in found:
+                ours, theirs = found[method, name], costs_of.PUBLISHED[method, name]
+                figures = (ours.parameters / 1000, ours.seconds, ours.peak_mb), theirs
+                for column, a, b in zip(columns[3 * datasets.index(name) :], *figures, strict=False):
+                    cells[column] = Cell(a, None, float(b))
+        table.rows.append((METHODS[method].title, cells))
+    return table
+
+
+def basis(scope: Scope, done: Done) -> list[str]:
+    """Say on what figures rest: protocol and splits by dataset, machine, code."""
+    lines = []
+    for job, summary in done.summaries.items():
+        runs = [record for record in summary.records if record.recipe]
+        if load_recipe(job.recipe).method == OURS and not job.settings and runs:
+            run, protocol = runs[-1], summary.protocol.name
+            lines.append(
+                f"- {job.dataset}: protocol `{protocol}`, {run.scores[protocol].splits}; SSGE with {job.seeds} seeds; "
+                f"{run.threads} threads, {run.machine.get('processor', '')}, torch {run.machine.get('torch', '')}."
+            )
+    fast = "- Fast: short schedules; the probe is a logistic regression with its penalty chosen on validation nodes."
+    missing = dict.fromkeys(f"- Not run: {job.recipe}: {why}" for job, why in done.gaps.items())
+    return ["", *lines, *([fast] if scope.fast else []), *missing]
+
+
+def _methods(
+    table: Table, scope: Scope, done: Done, methods: Sequence[str], cell: Callable[[Row, Job, str], Cell],
+    suffix: str = "", datasets: Sequence[str] | None = None,
+) -> None:  # fmt: skip
+    """Add a row for each method, or further columns to its row."""
+    for method in methods:
+        cells = {}
+        for job in compared(scope, [method], datasets or table.columns):
+            if load_recipe(job.recipe).method != method:
+                continue
+            if job in done.summaries:
+                cells[job.dataset + suffix] = cell(_own(done.summaries[job]), job, method)
+            elif job in done.gaps:
+                cells[job.dataset + suffix] = Cell(
+                    None, None, _published(job, "accuracy" if not suffix else suffix.strip().lower()), done.gaps[job]
+                )
+        _add(table, METHODS[method].title, cells)
+
+
+def _references(
+    table: Table, scope: Scope, done: Done, cell: Callable[[Row, str], Cell], *, probed: bool = False,
+    suffix: str = "", datasets: Sequence[str] | None = None,
+) -> None:  # fmt: skip
+    for job in compared(scope, [OURS], datasets or table.columns):
+        if job not in done.summaries:
+            continue
+        summary = done.summaries[job]
+        for row in rows([record for record in summary.records if record.recipe is None], summary.protocol.name):
+            if not probed or row.accuracy is not None:
+                _add(table, row.name, {job.dataset + suffix: cell(row, job.dataset)})
+
+
+def _add(table: Table, name: str, cells: dict[str, Cell]) -> None:
+    """Add cells to the row of that name, which is made if it is not there and there are any."""
+    if not cells:
+        return
+    for known, found in table.rows:
+        if known == name:
+            found.update(cells)
+            return
+    table.rows.append((name, cells))
+
+
+def _own(summary: Summary) -> Row:
+    """Return the row of the recipe itself, without references."""
+    return rows([record for record in summary.records if record.recipe], summary.protocol.name)[0]
+
+
+def _std(row: Row, value: float) -> float | None:
+    return value if row.seeds > 1 else None
+
+
+def _published(job: Job, figure: str) -> float | None:
+    return load_recipe(job.recipe).published.get(figure)
+
+
+def _shortened(job: Job, done: Done) -> str | None:
+    if job in done.cut:
+        return f"Cut to {done.cut[job]:,} epochs to save time."
+    return "Shortened schedule (recipe `-fast`)." if job.recipe.endswith("-fast") else None
+
+
+def _escaped(text: str) -> str:
+    for sign, escape in (("%", r"\%"), ("_", r"\_"), ("&", r"\&"), ("±", r"$\pm$"), ("²", r"$^2$"), ("#", r"\#")):
+        text = text.replace(sign, escape)
+    return text

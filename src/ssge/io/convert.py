@@ -1,0 +1,374 @@
+"""`convert`: from tables of any size to a graph folder, in bounded memory.
+
+The result is that of `ssge.read_graph`, with one difference: which columns become features, and of what kind, is
+decided on the first rows of the node table (64 MiB of text), not on all of it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssge.errors import InputError, printable, shown
+from ssge.graph import classes_of, wrong_weight
+from ssge.io import nodes as node_tables
+from ssge.io.column_fit import ColumnFit
+from ssge.io.columns import Raw, raw_column
+from ssge.io.edge_sort import EdgeSorter
+from ssge.io.edges import ENDS, ends_of, weight_of
+from ssge.io.encoding import encode
+from ssge.io.features import tell_columns
+from ssge.io.graph_folder import FEATURES, StoredGraph
+from ssge.io.graph_writer import GraphWriter, check_target, graph_folder, write_graph
+from ssge.io.id_maps import Ends, IntegerIds, TextIds
+from ssge.io.ids import CANONICAL
+from ssge.io.kinds import kind_of
+from ssge.io.nodes import Nodes, labels_in, read_nodes
+from ssge.io.options import ReadOptions
+from ssge.io.reading import read_graph, without_labels
+from ssge.io.tables import Table, is_text, numbers, open_table
+from ssge.schema import FeatureSchema
+
+log = logging.getLogger(__name__)
+
+_ANY = 1 << 62
+_HEAD = 1 << 26
+_BASE = 400 << 20
+"""Bytes of Python and its libraries, and of a piece of a table in work."""
+_ENTRY = 64
+"""Bytes per edge while it is sorted."""
+
+
+_STREAMED = ("number", "boolean", "category", "vector")
+
+
+class _TextIdsError(Exception):
+    """An id that is no integer, in tables without types."""
+
+
+def convert(edges: Path, out: Path, options: ReadOptions, force: bool = False, memory: int = 2 * 10**9) -> StoredGraph:
+    """Convert a graph to a graph folder.
+
+    Tables of edges and of nodes are streamed. Anything else, such as a whole-graph file, structural features or nodes
+    that only edges name, is read into memory by `ssge.read_graph` first.
+
+    Parameters
+    ----------
+    edges
+        The table of edges, or a file with a whole graph.
+    out
+        The folder to write.
+    options
+        How to read the tables.
+    force
+        Replace a graph folder.
+    memory
+        Bytes to stay below while tables are streamed.
+    """
+    check_target(out, force)
+    if memory < 2 * _BASE:
+        raise InputError(f"memory must be 800 MiB or more to convert tables; received {memory:,} bytes.")
+    reason = _unstreamed(edges, options)
+    if reason:
+        log.info("%s is read into memory: %s.", printable(str(edges)), reason)
+        given = {key: value for key, value in vars(options).items() if value is not None}
+        return write_graph(read_graph(edges, **given), out, force)
+    options = options if options.limit else replace(options, limit=_ANY)
+    with graph_folder(out, force) as folder:
+        conversion = _Conversion(edges, options, folder, memory, text=False)
+        if kind := next((raw.kind for raw in conversion.head.raws if raw.kind not in _STREAMED), None):
+            raise InputError(
+                f"{options.nodes}: a column is a {kind}, which is not streamed; leave it out with ignore=[...]."
+            )
+        try:
+            conversion.run()
+        except _TextIdsError:
+            log.info("Ids are text: DuckDB matches them.")
+            _Conversion(edges, options, folder, memory, text=True).run()
+    return StoredGraph.open(out)
+
+
+def _unstreamed(edges: Path, options: ReadOptions) -> str:
+    """Say why a graph cannot be streamed; nothing if it can."""
+    if options.nodes is None:
+        return "there is no node table"
+    kinds = [kind_of(Path(table)) if Path(table).exists() else "query" for table in (edges, options.nodes)]
+    if any(kind not in ("text", "parquet", "folder") for kind in kinds) or any(edges.glob("**/edge.csv.gz")):
+        return "it is no table of edges with one of nodes"
+    if options.bag or options.text:
+        return "bags and texts are counted over all nodes"
+    if options.edge_columns:
+        return "edge columns are aggregated"
+    if options.features not in (None, ["table"], ("table",)):
+        return "structural features need all edges"
+    return "nodes are added" if options.unknown == "add" else ""
+
+
+class _Column(NamedTuple):
+    """A column that becomes features: its position, and what was found in the first rows."""
+
+    at: int
+    raw: Raw
+
+
+class _Conversion:
+    """One conversion: ids and labels, then edges, then features."""
+
+    def __init__(self, edges: Path, options: ReadOptions, folder: Path, memory: int, text: bool) -> None:
+        self.options, self.folder, self.memory, self.text = options, folder, memory, text
+        self.work = folder.parent / "work" / ("text" if text else "integers")
+        self.work.mkdir()
+        self.name = printable(edges.name.split(".")[0]) or "graph"
+        asked = (options.id, options.label, *(options.columns or ()), *(options.ignore or ()))
+        assert options.nodes is not None
+        self.nodes = open_table(options.nodes, "nodes", options, node_tables.KNOWN, asked)
+        self.edges = open_table(
+            edges, "edges", options, ENDS, (options.source, options.target, options.weight), doubt=False
+        )
+        self.schema = options.schema()
+        self.ends = ends_of(self.edges, options.source, options.target)
+        self.weight = weight_of(self.edges, options.weight, self.ends, self.schema)
+        self.head = read_nodes(_Head(self.nodes), options, self.schema)
+        self.id = self.nodes.names.index(self.head.ids.name)
+
+    def run(self) -> None:
+        """Write the folder."""
+        ids = self._integers() if not self.text else self._texts()
+        try:
+            if (twice := ids.repeated()) is not None:
+                raise InputError(f"{self.nodes.where}: the id {shown(twice)} occurs more than once.")
+            labels, names = self._labels()
+            n = self.count
+            self.writer = GraphWriter(self.folder, n)
+            self._write_ids()
+            self._write_edges(ids, n)
+        finally:
+            if isinstance(ids, TextIds):
+                ids.close()
+        del ids
+        if labels is not None:
+            with self.writer.array("labels.npy", np.int64) as file:
+                file.append(labels)
+        schema = self._write_features()
+        self.writer.finish(self.name, names, schema)
+
+    def _integers(self) -> IntegerIds:
+        parts = [self._plain(self.nodes, self.id, column) for column in self._column(self.nodes, self.id)]
+        ids = np.concatenate(parts)
+        self.count = ids.size
+        return IntegerIds(ids)
+
+    def _texts(self) -> TextIds:
+        self.count = 0
+        ids = TextIds(self.work, self.memory - _BASE)
+
+        def columns() -> Iterator[Any]:
+            for column in self._column(self.nodes, self.id):
+                self.count += len(column)
+                yield self._plain(self.nodes, self.id, column)
+
+        ids.add(columns())
+        return ids
+
+    def _column(self, table: Table, at: int) -> Iterator[Any]:
+        return (batch.column(0) for batch in table.batches([at], {at: "text"}))
+
+    def _plain(self, table: Table, at: int, column: Any) -> Any:
+        """Return ids as integers, or as text if that is what they are."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.types as kinds
+
+        where = f"{table.where}, column {table.names[at]!r}"
+        if kinds.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if is_text(column.type) and table.free:
+            column = pc.ascii_trim_whitespace(column)
+        if column.null_count or (is_text(column.type) and pc.any(pc.equal(column, "")).as_py()):
+            raise InputError(f"{where}: an id is missing.")
+        if kinds.is_integer(column.type):
+            if self.text:
+                raise InputError(f"Ids must be all integers or all text; {where} holds integers.")
+            return column.cast(pa.int64()).to_numpy()
+        if not is_text(column.type):
+            raise InputError(f"{where}: ids must be integers or text; received {column.type}.")
+        if self.text:
+            return column
+        if not table.free or not pc.all(pc.match_substring_regex(column, CANONICAL)).as_py():
+            raise _TextIdsError
+        try:
+            return column.cast(pa.int64()).to_numpy()
+        except pa.ArrowInvalid:
+            raise _TextIdsError from None
+
+    def _write_ids(self) -> None:
+        self.writer.ids((self._plain(self.nodes, self.id, c) for c in self._column(self.nodes, self.id)), self.text)
+
+    def _labels(self) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+        """Return one class per node, if the table has labels, and their names."""
+        if self.head.label is None or self.head.labels is None:
+            return None, ()
+        at = self.nodes.names.index(self.head.label)
+        given = self.options.label is not None
+        codes: dict[Any, int] = {}
+        parts: list[NDArray[Any]] = []
+        text = self.head.labels.dtype == object
+        for batch in self.nodes.batches([at], {at: "text"} if text else {}):
+            found = labels_in(self.nodes, at, batch.column(0), given)
+            if found is None:
+                return None, ()
+            if text:
+                found = np.array([codes.setdefault(label, len(codes)) for label in found.tolist()])
+            parts.append(found)
+        if not text:
+            return classes_of(np.concatenate(parts), self.count)
+        names = sorted(codes)
+        rank = np.empty(len(names), dtype=np.int64)
+        rank[[codes[name] for name in names]] = np.arange(len(names))
+        return rank[np.concatenate(parts)], tuple(names)
+
+    def _edge_batches(self) -> Iterator[tuple[Any, Any, Any]]:
+        columns = [*self.ends, *(() if self.weight is None else (self.weight,))]
+        kinds = dict.fromkeys(self.ends, "text") | ({} if self.weight is None else {self.weight: "number"})
+        begin = 0
+        for batch in self.edges.batches(list(dict.fromkeys(columns)), kinds):
+            source, target = (self._plain(self.edges, at, batch.column(i)) for i, at in enumerate(self.ends))
+            weights = None if self.weight is None else self._weights(batch.column(2), begin)
+            begin += batch.num_rows
+            yield source, target, weights
+
+    def _weights(self, column: Any, begin: int) -> NDArray[np.float64]:
+        assert self.weight is not None
+        name = self.edges.names[self.weight]
+        values = numbers(self.edges, column, name)
+        absent = np.isnan(values)
+        wrong = wrong_weight(values, np.float32)
+        if absent.any():
+            wrong = int(np.argmax(absent)), "a weight must be finite and not negative; found none"
+        if wrong is not None:
+            raise InputError(f"{self.edges.place(begin + wrong[0])}, column {shown(name)}: {wrong[1]}.")
+        return values
+
+    def _write_edges(self, ids: IntegerIds | TextIds, n: int) -> None:
+        """Sort the edges by target, then, if the graph is directed, by source."""
+        direction = self.options.direction or "both"
+        weighted = self.weight is not None
+        entries = max(1 << 18, (self.memory - _BASE) // 4 // _ENTRY)
+        sorter = EdgeSorter(self.work, n, weighted, entries)
+        loops = dropped = total = 0
+        for found in ids.ends(self._edge_batches()):
+            row, column, weights, strange = self._known(found)
+            total += row.size
+            dropped += strange
+            kept = row != column if weights is None else (row != column) & (weights > 0)
+            loops += int((row == column).sum())
+            if not kept.all():
+                row, column, weights = row[kept], column[kept], None if weights is None else weights[kept]
+            if direction == "out":
+                row, column = column, row
+            sorter.add(row, column, weights, reverse=direction == "both")
+        if dropped:
+            log.info("%s: %s edges dropped, ends not in %s.", self.edges.where, f"{dropped:,}", self.nodes.where)
+        if not total:
+            raise InputError(f"{self.edges.where}: no edge has both ends in {self.nodes.where}.")
+        if loops:
+            log.info("%s: %s self-loops removed (encoders add their own).", self.name, f"{loops:,}")
+        self.writer.neighbors("incoming", sorter.parts(), weighted)
+        if direction == "both":
+            return
+        transposed = EdgeSorter(self.work, n, weighted, entries)
+        for row, column, weights in self.writer.entries("incoming"):
+            transposed.add(column, row, weights if weighted else None, reverse=False)
+        self.writer.neighbors("outgoing", transposed.parts(), weighted)
+
+    def _known(self, found: Ends) -> tuple[Any, Any, Any, int]:
+        """Return target, source and weight of edges between known nodes, and how many others there were."""
+        source, target, weights, strange = found
+        if strange is None:
+            return target, source, weights, 0
+        if self.options.unknown != "drop":
+            raise InputError(
+                f"{self.edges.where}: the node {shown(strange)} is not in {self.nodes.where}, column "
+                f"{self.nodes.names[self.id]!r}; unknown='drop' leaves out such edges."
+            )
+        kept = (source >= 0) & (target >= 0)
+        return target[kept], source[kept], None if weights is None else weights[kept], int((~kept).sum())
+
+    def _write_features(self) -> FeatureSchema:
+        """Decide which columns become features, fit their encoding, and write them."""
+        columns, schema = self._chosen()
+        fits = [ColumnFit(column.raw, schema.missing, schema.scale) for column in columns]
+        if any(fit.needed for fit in fits):
+            for raws in self._raws(columns):
+                for fit, raw in zip(fits, raws, strict=True):
+                    fit.add(raw)
+        fitted = tuple(fit.column() for fit in fits)
+        names = tuple(name for column in fitted for name in column.names)
+        with self.writer.array(FEATURES, np.float32, len(names)) as file:
+            for raws in self._raws(columns):
+                blocks = [encode(raw, column) for raw, column in zip(raws, fitted, strict=True)]
+                file.append(np.concatenate([b if isinstance(b, np.ndarray) else b.toarray() for b in blocks], axis=1))
+        schema = schema.model_copy(update={
+            "columns": fitted, "names": names, "ids": "text" if self.text else "integer",
+            "weighted": self.weight is not None,
+            "weight": None if self.weight is None else self.edges.names[self.weight],
+            "direction": self.options.direction or "both",
+        })  # fmt: skip
+        if schema.left_out:
+            tell_columns(schema, self.edges.where)
+        return schema
+
+    def _chosen(self) -> tuple[list[_Column], FeatureSchema]:
+        head: Nodes = self.head
+        rows = len(head.ids.values)
+        edges = self.writer.sample_edges(rows)
+        where = self.edges.where
+        raws, schema = without_labels(head.raws, head, edges, self.options, self.schema, where)
+        if not raws:
+            left = ", ".join(f"{entry.name!r} {entry.why}" for entry in schema.left_out[:8])
+            raise InputError(f"{where} has no node features. Columns are left out: {left}.")
+        return [_Column(self.nodes.names.index(raw.name), raw) for raw in raws], schema
+
+    def _raws(self, columns: list[_Column]) -> Iterator[list[Raw]]:
+        """Yield the columns piece by piece."""
+        kinds = {c.at: {"category": "text"}.get(c.raw.kind, c.raw.kind) for c in columns if self.nodes.free}
+        begin = 0
+        for batch in self.nodes.batches([column.at for column in columns], kinds):
+            raws = [
+                raw_column(self.nodes, c.raw.name, values, True, c.raw.kind)
+                for c, values in zip(columns, batch.columns, strict=True)
+            ]
+            place = partial(_place, self.nodes, begin)
+            yield [raw._replace(place=place) for raw in raws]
+            begin += batch.num_rows
+
+
+def _place(table: Table, begin: int, row: int) -> str:
+    return table.place(begin + row)
+
+
+class _Head:
+    """The first rows of a table, as a table."""
+
+    def __init__(self, table: Table) -> None:
+        self.table, self.where, self.names = table, table.where, table.names
+        self.free, self.form = table.free, table.form
+
+    def read(self, columns: Any, text: Any = ()) -> Any:
+        """Return the first rows of some columns."""
+        return next(iter(self.batches(columns, dict.fromkeys(text, "text"))))
+
+    def batches(self, columns: Any, kinds: Any = None, size: int = _HEAD) -> Iterator[Any]:
+        """Yield the first rows of some columns."""
+        yield next(iter(self.table.batches(columns, kinds, size)))
+
+    def place(self, row: int) -> str:
+        """Return the place of a row."""
+        return self.table.place(row)

@@ -1,0 +1,37 @@
+"""NAFS: hops of the features, weighted for each node by how like it they are; nothing is trained."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field, PositiveInt
+from torch import Tensor
+
+from ssge.methods._base import METHODS, BaseConfig
+from ssge.methods._propagated import Propagated, PropagatedConfig
+from ssge.ops.adjacency import Adjacency
+from ssge.ops.propagation import weighted_hops
+
+
+class NAFSConfig(PropagatedConfig):
+    """Settings of NAFS; the names in brackets are the paper's."""
+
+    hops: PositiveInt = Field(16, description="Hops that features travel along edges [k].")
+
+
+@METHODS.register("nafs")
+class NAFS(Propagated):
+    """Node-adaptive feature smoothing: each node weighs its hops (`ssge.ops.propagation.weighted_hops`).
+
+    Differences from the paper: one normalization of the adjacency, where it combines several; cosines are those of the
+    reduced columns.
+    """
+
+    name: ClassVar[str] = "nafs"
+    title: ClassVar[str] = "NAFS"
+    reference: ClassVar[str] = "Zhang et al., NAFS: A Simple yet Tough-to-beat Baseline for Graph Representation, 2022"
+    Config: ClassVar[type[BaseConfig]] = NAFSConfig
+
+    def propagate(self, adjacency: Adjacency, h: Tensor, chunk: int) -> Tensor:
+        """Return the weighted hops."""
+        return weighted_hops(adjacency, h, self.config.hops, chunk)

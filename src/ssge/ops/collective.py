@@ -1,0 +1,171 @@
+"""What the processes of one run exchange: sums, and halves of a matrix in exchange for others; with their gradients.
+
+Every process computes the same loss from sums over all of them. The gradient of that loss is then the **mean** over the
+processes of what each one finds, if the gradient of a sum over processes is itself a sum over processes: parameters
+used after the sum get the whole gradient everywhere, those used before it get W times the share of their process.
+
+Written by hand because ``torch.distributed.nn.functional`` is deprecated, and because a gradient that is known to be
+the same everywhere needs no second exchange. Alone, a process exchanges nothing, and no function here costs anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from ssge.errors import LostProcessError
+
+_alone: ContextVar[bool] = ContextVar("alone", default=False)
+
+
+def world() -> int:
+    """Return the number of processes of this run."""
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() and not _alone.get() else 1
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Let this process compute by itself for a while, as trials on graphs of its own do."""
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
+
+
+def rank() -> int:
+    """Return the number of this process, from 0."""
+    return dist.get_rank() if world() > 1 else 0
+
+
+def own_rows(n: int) -> slice:
+    """Return which of n rows belong to this process: contiguous, and as many as to any other, give or take one."""
+    start = sum(sizes(n)[: rank()])
+    return slice(start, start + sizes(n)[rank()])
+
+
+def sizes(n: int) -> list[int]:
+    """Return how many of n rows or columns each process has."""
+    return [n // world() + (r < n % world()) for r in range(world())]
+
+
+def total(*tensors: Tensor, same: bool = False) -> tuple[Tensor, ...]:
+    """Return the sums of tensors over all processes, added in float64; differentiable.
+
+    Parameters
+    ----------
+    tensors
+        Of the same shapes and type in every process.
+    same
+        Whether the gradients of the sums are the same in every process, as those of moments are. They are then
+        multiplied by the number of processes, which is their sum.
+    """
+    if world() == 1:
+        return tensors
+    sums: tuple[Tensor, ...] = _Total.apply(same, *tensors)  # type: ignore[no-untyped-call]
+    return sums
+
+
+def average_gradients(parameters: Iterable[Tensor]) -> None:
+    """Replace each gradient by its mean over all processes, the last step of every backward pass."""
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    if world() == 1 or not gradients:
+        return
+    flat = torch.cat([gradient.reshape(-1) for gradient in gradients])  # of one precision, unlike sums over many nodes
+    _call(dist.all_reduce, flat)
+    pieces = (flat / world()).split([gradient.numel() for gradient in gradients])  # type: ignore[no-untyped-call]
+    for gradient, piece in zip(gradients, pieces, strict=True):
+        gradient.copy_(piece.view(gradient.shape))
+
+
+def agree(value: float) -> float:
+    """Return the largest of the values that the processes have."""
+    if world() == 1:
+        return value
+    values = torch.tensor([value], dtype=torch.float64, device=_device())
+    _call(dist.all_reduce, values, dist.ReduceOp.MAX)
+    return float(values)
+
+
+def to_columns(rows: Tensor, n: int) -> Tensor:
+    """Give away rows for columns: from this process's rows of a matrix of n rows to all rows of its columns."""
+    columns: Tensor = _Exchange.apply(rows, n, rows.shape[1], True)  # type: ignore[no-untyped-call]
+    return columns
+
+
+def to_rows(columns: Tensor, width: int) -> Tensor:
+    """Give back columns for rows: the inverse of `to_columns` for a matrix of some width."""
+    rows: Tensor = _Exchange.apply(columns, columns.shape[0], width, False)  # type: ignore[no-untyped-call]
+    return rows
+
+
+class _Total(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, same: bool, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.same = same
+        return tuple(_summed(tensors))
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        return None, *([gradient * world() for gradient in gradients] if ctx.same else _summed(gradients))
+
+
+class _Exchange(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, part: Tensor, n: int, width: int, columns: bool) -> Tensor:
+        ctx.shape, ctx.columns = (n, width), columns
+        return _columns(part, n) if columns else _rows(part, width)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        n, width = ctx.shape
+        return _rows(gradient, width) if ctx.columns else _columns(gradient, n), None, None, None
+
+
+def _columns(rows: Tensor, n: int) -> Tensor:
+    widths, heights = sizes(rows.shape[1]), sizes(n)
+    sent = torch.cat([part.reshape(-1) for part in rows.split(widths, 1)])  # type: ignore[no-untyped-call]
+    received = rows.new_empty(n, widths[rank()])
+    taken, given = [h * widths[rank()] for h in heights], [rows.shape[0] * w for w in widths]
+    _call(dist.all_to_all_single, received.view(-1), sent, taken, given)
+    return received
+
+
+def _rows(columns: Tensor, width: int) -> Tensor:
+    widths, heights = sizes(width), sizes(columns.shape[0])
+    received = columns.new_empty(heights[rank()] * width)
+    given = [h * columns.shape[1] for h in heights]
+    taken = [heights[rank()] * w for w in widths]
+    _call(dist.all_to_all_single, received, columns.contiguous().view(-1), taken, given)
+    parts = received.split(taken)  # type: ignore[no-untyped-call]
+    return torch.cat([part.view(heights[rank()], w) for part, w in zip(parts, widths, strict=True)], 1)
+
+
+def _summed(tensors: Iterable[Tensor]) -> list[Tensor]:
+    """Return the sums over all processes, in one exchange."""
+    parts = list(tensors)
+    flat = torch.cat([part.reshape(-1).double() for part in parts])
+    _call(dist.all_reduce, flat)
+    pieces = flat.split([part.numel() for part in parts])  # type: ignore[no-untyped-call]
+    return [piece.view(part.shape).to(part.dtype) for piece, part in zip(pieces, parts, strict=True)]
+
+
+def _call(collective: Callable[..., Any], *arguments: Any) -> None:
+    """Take part in an exchange; what goes wrong there is that another process does not."""
+    try:
+        collective(*arguments)
+    except RuntimeError as error:
+        why = "no longer answers" if "imed out" in str(error) else "has ended"
+        raise LostProcessError(f"One of the {world()} processes of this run {why}.") from error
+
+
+def _device() -> str:
+    return "cuda" if dist.get_backend() == "nccl" else "cpu"

@@ -1,0 +1,68 @@
+r"""Propagation without weights: what the hops of a graph make of a matrix H (n x d), by A of `ssge.ops.adjacency`.
+
+- `power`: :math:`A^K H`, the last hop alone (SGC).
+- `mean_of_hops`: :math:`\alpha H + \frac{1 - \alpha}{K} \sum_{k=1}^K A^k H`, all hops alike beside a share of H itself
+  (SSGC). With :math:`\alpha = 1 / (K + 1)` it is the plain mean of the hops 0..K.
+- `weighted_hops`: :math:`\sum_{k=0}^K w_{ik} (A^k H)_i`, with :math:`w_i` the softmax over k of the cosine of
+  :math:`(A^k H)_i` and :math:`H_i`: a node takes as many hops as leave it like itself (NAFS).
+
+All are without gradient, work on chunks of rows, and take K sparse products, O(K m d) time. They are linear in H but
+for the weights of NAFS, hence S(X) V = S(X V): columns may be reduced first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ssge.ops.adjacency import Adjacency
+
+CHUNK = 1 << 16
+"""Rows that are worked on at once."""
+
+
+def power(adjacency: Adjacency, h: Tensor, hops: int, chunk: int = CHUNK) -> Tensor:
+    """Return A^K H."""
+    for _ in range(hops):
+        h = _hop(adjacency, h, chunk)
+    return h
+
+
+def mean_of_hops(adjacency: Adjacency, h: Tensor, hops: int, alpha: float, chunk: int = CHUNK) -> Tensor:
+    """Return alpha H + (1 - alpha) / K * (A H + ... + A^K H), by Horner's scheme: two matrices beside H in memory."""
+    if hops == 0 or alpha == 1:
+        return h
+    total = h
+    for _ in range(hops - 1):
+        total = _hop(adjacency, total, chunk).add_(h)
+    return _hop(adjacency, total, chunk).mul_((1 - alpha) / hops).add_(h, alpha=alpha)
+
+
+def weighted_hops(adjacency: Adjacency, h: Tensor, hops: int, chunk: int = CHUNK) -> Tensor:
+    """Return the hops of each node, weighted by the softmax of their cosines to the node's own row of H.
+
+    The hops are summed with weights exp(cosine) as they come, so three matrices are in memory whatever K is.
+    """
+    total, weights, hop = torch.zeros_like(h), h.new_zeros(h.shape[0], 1), h
+    for k in range(hops + 1):
+        hop = hop if k == 0 else _hop(adjacency, hop, chunk)
+        for rows in _chunks(h.shape[0], chunk):
+            weight = functional.cosine_similarity(hop[rows], h[rows], eps=torch.finfo(h.dtype).tiny).exp_()
+            total[rows].addcmul_(hop[rows], weight.unsqueeze(1))
+            weights[rows] += weight.unsqueeze(1)
+    return total.div_(weights)
+
+
+def _hop(adjacency: Adjacency, h: Tensor, chunk: int) -> Tensor:
+    """Return A H."""
+    product = torch.empty_like(h)
+    for rows in _chunks(h.shape[0], chunk):
+        product[rows] = adjacency.block(rows.start, rows.stop, h)
+    return product
+
+
+def _chunks(n: int, chunk: int) -> Iterator[slice]:
+    return (slice(start, min(start + chunk, n)) for start in range(0, n, chunk))

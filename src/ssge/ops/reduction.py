@@ -1,0 +1,57 @@
+"""Fewer columns: the leading right singular vectors V of X, so that X V keeps most of what X says.
+
+By hand, because scikit-learn's randomized SVD and PyTorch's ``svd_lowrank`` need tall factors (n x d) and their QR;
+here only products X'(X Q) are formed, a chunk of rows at a time, and what is decomposed has p rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from ssge.ops.features import Features
+from ssge.ops.random import Key
+
+_ROWS = 1 << 16
+"""Rows that decide V; of more, so many are drawn."""
+_NARROW = 4096
+"""Columns of dense X up to which X'X is formed once."""
+_SPARE = 32
+"""Directions that are sought beyond those that are kept: the last ones found are the least exact."""
+
+
+@torch.no_grad()
+def right_singular_vectors(features: Features, count: int, iterations: int = 4) -> Tensor:
+    """Return V (p x count): the right singular vectors of X, not centered, to its largest singular values.
+
+    Subspace iteration on X'X from a random start of fixed seed. Where singular values fall slowly, as those of counts
+    of words do, a few iterations do not find the best space, but one that keeps nearly as much of the sum of squares.
+    Rows of masked columns are zero. Columns are signed so that their sum of cubes is not below zero. Missing ones, of X
+    with fewer rows than ``count``, are zero.
+    """
+    n, p = features.shape
+    if n > _ROWS:
+        features = features.select(Key(0).fold_in("rows").permutation(n, features.device)[:_ROWS].sort().values)
+    width = min(count + _SPARE, n, p if features.kept is None else int(features.kept.sum()))
+    start = torch.randn(p, width, generator=Key(0).fold_in("directions").generator(), dtype=torch.float64)
+    start = start.to(features.device, features.dtype)
+    basis = _orthonormal(start if features.kept is None else start * features.kept.unsqueeze(1))
+    gram: Callable[[Tensor], Tensor] = features.gram
+    if isinstance(features.matrix, Tensor) and p <= _NARROW:
+        gram = features.gram(torch.eye(p, dtype=features.dtype, device=features.device)).matmul
+    for _ in range(iterations):
+        basis = _orthonormal(gram(basis))
+    turn = torch.linalg.eigh(basis.T @ gram(basis)).eigenvectors
+    vectors = basis @ turn.flip(1)[:, :count]
+    padded = torch.zeros(p, count, dtype=vectors.dtype, device=vectors.device)
+    padded[:, : vectors.shape[1]] = vectors * torch.where(vectors.pow(3).sum(0) < 0, -1.0, 1.0)
+    if features.kept is not None:
+        padded *= features.kept.unsqueeze(1)  # exactly zero: rounding would give empty rows a direction
+    return padded
+
+
+def _orthonormal(columns: Tensor) -> Tensor:
+    basis: Tensor = torch.linalg.qr(columns)[0]
+    return basis

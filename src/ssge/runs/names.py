@@ -1,0 +1,212 @@
+"""Names instead of numbers: columns of the node table beside the nodes of an embedding, and nodes asked for by name."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssge.datasets import facts_of, load
+from ssge.errors import InputError, UnknownNameError, cut, printable, shown
+from ssge.io.embeddings import Embedding, alike, find_ids
+from ssge.io.nodes import ID, KNOWN, codes
+from ssge.io.options import ReadOptions
+from ssge.io.reading import own_nodes
+from ssge.io.sources import LIMIT
+from ssge.io.sql import is_sql, parse, read_tables
+from ssge.io.tables import ArrowTable, Table, named, open_table, position
+from ssge.records import RunRecord
+from ssge.runs.folder import RunFolder, read_vectors
+
+log = logging.getLogger(__name__)
+
+LABEL = "label"
+"""What the classes of a dataset are called as a column."""
+_MOST_LISTED = 10
+_TABLE = ("id", "delimiter", "header", "limit")
+
+
+@dataclass(frozen=True)
+class Names:
+    """What is known of the nodes of an embedding besides their ids.
+
+    Attributes
+    ----------
+    node_ids
+        Of the embedding, in its order.
+    columns
+        One value per node by the name of the column, None where there is none; the first holds the names.
+    """
+
+    node_ids: NDArray[Any]
+    columns: dict[str, list[Any]] = field(default_factory=dict)
+
+    def of(self, row: int) -> dict[str, Any]:
+        """Return the id and the values of a node by column."""
+        return {"id": self.node_ids[[row]].tolist()[0]} | {
+            name: values[row] for name, values in self.columns.items() if name != "id"
+        }
+
+    def cells(self, row: int) -> list[str]:
+        """Return the id and the values of a node as text, for a table."""
+        return [str(self.node_ids[row]), *(as_text(values[row]) for values in self.columns.values())]
+
+    def title(self, row: int) -> str:
+        """Return a node as one writes it in a sentence: its name, and its id in brackets."""
+        node, *names = self.cells(row)
+        return f"{names[0]} ({node})" if names and names[0] not in ("", node) else node
+
+    def take(self, rows: NDArray[np.int64]) -> dict[str, Any]:
+        """Return the columns of some nodes as pyarrow arrays, whose type no choice of nodes changes."""
+        import pyarrow as pa
+
+        return {name: pa.array(values).take(pa.array(rows)) for name, values in self.columns.items()}
+
+    def positions(self, asked: Sequence[Any]) -> NDArray[np.int64]:
+        """Return the rows of nodes that are asked for by id, or by their name in the first column.
+
+        An id comes first, then a name as it is written, then one that differs in case alone. A name of several nodes
+        is an error that lists them.
+        """
+        rows = find_ids(self.node_ids, asked)
+        for i in np.flatnonzero(rows < 0).tolist():
+            rows[i] = self._named(str(asked[i]))
+        return rows
+
+    def _named(self, name: str) -> int:
+        column = next(iter(self.columns), "")
+        texts = [as_text(value) for value in self.columns.get(column, ())]
+        found = [row for row, text in enumerate(texts) if text == name]
+        found = found or [row for row, text in enumerate(texts) if text.casefold() == name.casefold()]
+        if not found:
+            known = [*map(str, self.node_ids.tolist()), *filter(None, texts)]
+            raise UnknownNameError("node", name, alike(name, known))
+        if len(found) > 1:
+            cells = (self.cells(row) for row in found[:_MOST_LISTED])
+            some = ", ".join(" ".join(filter(None, (node, *others))) for node, _, *others in cells)
+            more = f" and {len(found) - _MOST_LISTED:,} more" if len(found) > _MOST_LISTED else ""
+            raise InputError(f"{column} is {shown(name)} for {len(found):,} nodes; ask by id: {printable(some)}{more}.")
+        return found[0]
+
+
+def open_named(
+    run: Path, show: str | Sequence[str] | None = None, nodes: Any = None, id: str | None = None
+) -> tuple[Embedding, Names]:
+    """Read the embedding in a run's folder or a file, and columns of its nodes; see `read_names`."""
+    embedding = read_vectors(run)
+    record = RunFolder(run).read_record() if run.is_dir() and show is not None else None
+    return embedding, read_names(embedding.node_ids, show, record, nodes=nodes, id=id)
+
+
+def read_names(
+    node_ids: NDArray[Any],
+    show: str | Sequence[str] | None,
+    record: RunRecord | None = None,
+    *,
+    nodes: Any = None,
+    id: str | None = None,
+) -> Names:
+    """Read columns of the node table for the nodes of an embedding.
+
+    Parameters
+    ----------
+    node_ids
+        Of the embedding.
+    show
+        Names of columns, in a list or with commas between them; the first names the nodes. A dataset has one column,
+        ``label``. None: no columns.
+    record
+        Of the run: it knows the node table.
+    nodes
+        Another node table: a path or a data frame.
+    id
+        Its column of ids. Default: one named id, node, node_id or name; else the first.
+    """
+    if show is None:
+        return Names(node_ids)
+    if nodes is not None:
+        asked = [id, *([show] if isinstance(show, str) else show)]
+        return _from_table(node_ids, show, open_table(nodes, "nodes", ReadOptions(), KNOWN, asked), id)
+    if record is None:
+        raise InputError("show names columns of a node table, and an embedding knows none: give nodes=...")
+    if facts_of(record.dataset) is not None:
+        return _from_dataset(node_ids, show, record.dataset)
+    options = {key: value for key, value in record.reading.items() if key in _TABLE}
+    if "nodes" in record.reading:
+        if not Path(record.reading["nodes"]).exists():
+            raise InputError(f"The node table of the run, {record.reading['nodes']}, is gone: give nodes=...")
+        table: Table | None = open_table(record.reading["nodes"], "nodes", ReadOptions(**options), KNOWN)
+    elif is_sql(record.dataset):
+        found = read_tables(parse(record.dataset), LIMIT)[1]
+        table = None if found is None else ArrowTable(found, "nodes")
+    else:
+        table = own_nodes(Path(record.dataset)) if Path(record.dataset).exists() else None
+    if table is None:
+        raise InputError(f"show names columns of a node table; {printable(record.name)} has none: give nodes=...")
+    return _from_table(node_ids, show, table, id or options.get("id"))
+
+
+def as_text(value: Any) -> str:
+    """Return a value of a column as text; an empty one where there is none."""
+    if value is None or value != value:  # noqa: PLR0124 - not a number
+        return ""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def wanted(show: str | Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the names of columns that are asked for; a comma separates two, unless a column has it in its name."""
+    entries = [show] if isinstance(show, str) else list(show)
+    split = [[entry] if entry in names else entry.split(",") for entry in entries]
+    found = list(dict.fromkeys(name.strip() for part in split for name in part if name.strip()))
+    if not found:
+        raise InputError("show must name at least one column; received none.")
+    return found
+
+
+def _from_table(node_ids: NDArray[Any], show: str | Sequence[str], table: Table, id: str | int | None) -> Names:
+    at = position(table, id, "id") if id is not None else named(table, ID) or 0
+    chosen = [position(table, name, "show") for name in wanted(show, table.names)]
+    parts = list(dict.fromkeys([at, *chosen]))
+    columns = dict(zip(parts, table.read(parts, text=[at]).columns, strict=True))
+    if table.free:  # 08001 is no number
+        columns |= codes(table, [i for i in chosen if i != at], columns)
+    ids = columns[at].to_pylist()
+    if table.free:
+        ids = [i.strip() if isinstance(i, str) else i for i in ids]
+    rows = find_ids(node_ids, ids)
+    line = np.full(len(node_ids), -1)  # of each node in the table
+    line[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
+    lost = int((line < 0).sum())
+    if lost == len(node_ids):
+        raise InputError(
+            f"{table.where}: no id in column {table.names[at]!r} is one of the embedding, such as "
+            f"{shown(node_ids[0])}; give another column with id=..."
+        )
+    if lost:
+        log.warning("%s: %s of %s nodes are not in this table.", table.where, f"{lost:,}", f"{len(node_ids):,}")
+    found = {}
+    for i in chosen:
+        values = columns[i].to_pylist()
+        found[table.names[i]] = [_plain(values[j]) if j >= 0 else None for j in line.tolist()]
+    return Names(node_ids, found)
+
+
+def _from_dataset(node_ids: NDArray[Any], show: str | Sequence[str], dataset: str) -> Names:
+    for name in wanted(show, [LABEL]):
+        if name != LABEL:
+            raise UnknownNameError(f"column of {dataset}", name, [LABEL])
+    graph = load(dataset)
+    if graph.labels is None or not np.array_equal(graph.node_ids, node_ids):
+        raise InputError(f"{dataset} has no labels for these nodes: give nodes=...")
+    classes = list(graph.class_names) or [str(i) for i in range(int(graph.labels.max(initial=-1)) + 1)]
+    return Names(node_ids, {LABEL: [classes[i] if i >= 0 else None for i in graph.labels.tolist()]})
+
+
+def _plain(value: Any) -> Any:
+    """Return text, a number or a truth value as it is, and anything else, such as a date or a list, as text."""
+    return value if value is None or isinstance(value, str | int | float | bool) else cut(str(value))

@@ -1,0 +1,227 @@
+"""What a fitted estimator can be asked: the functions of the command line, as methods."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ssge.errors import InputError, UnknownNameError
+from ssge.graph import Graph
+from ssge.io.results import refuse_existing
+from ssge.ops.neighbors import Metric
+from ssge.runs.answers import cluster_columns, neighbor_columns, outlier_columns, pair_columns
+from ssge.runs.fit import Run
+from ssge.runs.links import suggest_links
+from ssge.runs.names import Names, read_names
+from ssge.tasks.clusters import clusters
+from ssge.tasks.duplicates import duplicates
+from ssge.tasks.outliers import outlier_scores
+from ssge.tasks.search import Backend, search
+
+log = logging.getLogger(__name__)
+
+
+class Uses:
+    """Answers about nodes as tables, plots and reports as files, for any estimator with a run.
+
+    Tables are pandas data frames if pandas is installed, else pyarrow tables. ``show`` names columns of a node table to
+    put beside the ids, as in ``"page_name,page_type"``; nodes can be asked for by the first. The table is that of the
+    run if the command line fitted it; else it is given as ``nodes``, a path or a data frame, whose ids are in the
+    column ``id``.
+    """
+
+    _run: Run
+
+    def neighbors(
+        self,
+        ids: Sequence[Any] | None = None,
+        k: int = 10,
+        *,
+        metric: Metric = "cosine",
+        backend: Backend = "exact",
+        show: str | Sequence[str] | None = None,
+        nodes: Any = None,
+        id: str | None = None,
+    ) -> Any:
+        """Return the k nodes nearest to each of some nodes: id, rank, neighbor, cosine or distance.
+
+        Parameters
+        ----------
+        ids
+            The nodes asked about, by id or by name. Default: all.
+        k, metric, backend
+            See `ssge.tasks.search.search`.
+        show, nodes, id
+            See `Uses`.
+        """
+        names = self._names(show, nodes, id)
+        asked = [ids] if isinstance(ids, str) else ids
+        rows = np.arange(len(names.node_ids)) if asked is None else names.positions(list(asked))
+        found = search(self._run.embedding.vectors, rows, k, metric, backend)
+        (columns,) = neighbor_columns(names, rows, found, metric, size=max(1, len(rows)))
+        return frame(columns)
+
+    def cluster(
+        self,
+        k: int,
+        *,
+        seed: int = 0,
+        show: str | Sequence[str] | None = None,
+        nodes: Any = None,
+        id: str | None = None,
+    ) -> Any:
+        """Return a cluster for each node, by k-means: id, cluster, distance from its center.
+
+        Clusters are numbered by their size, the largest first.
+        """
+        names = self._names(show, nodes, id)
+        return frame(cluster_columns(names, clusters(self._run.embedding.vectors, k, seed)))
+
+    def outliers(
+        self,
+        neighbors: int = 20,
+        *,
+        show: str | Sequence[str] | None = None,
+        nodes: Any = None,
+        id: str | None = None,
+    ) -> Any:
+        """Return all nodes, those least like any others first: id, score; see `ssge.tasks.outliers.outlier_scores`."""
+        names = self._names(show, nodes, id)
+        return frame(outlier_columns(names, outlier_scores(self._run.embedding.vectors, neighbors)))
+
+    def links(
+        self,
+        graph: Any,
+        k: int = 20,
+        *,
+        of: Sequence[Any] | None = None,
+        seed: int = 0,
+        show: str | Sequence[str] | None = None,
+        nodes: Any = None,
+        id: str | None = None,
+    ) -> Any:
+        """Suggest edges that the graph lacks: source, target, score, odds and the parts of the score.
+
+        The model is trained once more, without some of the edges, to calibrate the scores; the log has their AUC.
+
+        Parameters
+        ----------
+        graph
+            The `Graph` that the model was fitted on.
+        k, of
+            How many pairs: overall, or for each of the nodes in ``of``, by id or by name.
+        seed
+            Decides which edges are held out.
+        show, nodes, id
+            See `Uses`.
+        """
+        names = self._names(show, nodes, id)
+        if not isinstance(graph, Graph) or not np.array_equal(graph.node_ids, names.node_ids):
+            raise InputError("graph must be the ssge.Graph that the model was fitted on.")
+        rows = None if of is None else names.positions([of] if isinstance(of, str) else list(of))
+        found = suggest_links(graph, self._run.embedding.vectors, self._run.record, k, rows, seed=seed)
+        for score in found.scores:
+            log.info("%s: AUC %.3f, hits@%d %.3f on held-out edges", score.name, score.auc, found.hits_at, score.hits)
+        links = found.links
+        return frame(pair_columns(names, links.pairs, {"score": links.score, "odds": links.odds, **links.parts}))
+
+    def duplicates(
+        self,
+        k: int = 20,
+        least: float = -1.0,
+        *,
+        show: str | Sequence[str] | None = None,
+        nodes: Any = None,
+        id: str | None = None,
+    ) -> Any:
+        """Return pairs of nodes that look like the same thing; see `ssge.tasks.duplicates.duplicates`."""
+        names = self._names(show, nodes, id)
+        found = duplicates(self._run.embedding.vectors, k, least)
+        return frame(pair_columns(names, found.pairs, {"cosine": found.cosine, "next": found.next}))
+
+    def plot(
+        self,
+        path: str | Path,
+        kind: Literal["map", "losses", "spectrum", "correlation"] = "map",
+        *,
+        color: str | Sequence[str] | None = None,
+        show: str | Sequence[str] | None = None,
+        nodes: Any = None,
+        id: str | None = None,
+        force: bool = False,
+        **options: Any,
+    ) -> Path:
+        """Draw a picture, ``.png`` or ``.svg``; a map may be ``.html`` too.
+
+        Parameters
+        ----------
+        path
+            The file.
+        kind
+            ``map``, ``losses``, ``spectrum`` or ``correlation``.
+        color
+            Of a map: the column of ``nodes`` to color by.
+        show, nodes, id
+            Of a map: see `Uses`.
+        force
+            Replace the file if it exists.
+        **options
+            Of a map: ``layout``, ``points``, ``seed``, ``title``; see `ssge.experiments.pictures.draw_map`.
+        """
+        from ssge.experiments.pictures import KINDS, draw_map, draw_plot
+
+        check_is_fitted(self)
+        refuse_existing([Path(path)], force)
+        if kind == "map":
+            return draw_map(Path(path), self._subject(), color=color, show=show, nodes=nodes, id=id, **options)
+        if kind not in KINDS:
+            raise UnknownNameError("plot", kind, ("map", *KINDS))
+        return draw_plot(Path(path), self._subject(), kind)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        color: str | Sequence[str] | None = None,
+        show: str | Sequence[str] | None = None,
+        nodes: Any = None,
+        id: str | None = None,
+        force: bool = False,
+        **options: Any,
+    ) -> Path:
+        """Write one HTML page about the run that loads nothing, with an interactive map; parameters as in `plot`.
+
+        ``options`` are ``layout``, ``seed`` and ``max_points``; see `ssge.experiments.report.write_report`.
+        """
+        from ssge.experiments.report import write_report
+
+        check_is_fitted(self)
+        refuse_existing([Path(path)], force)
+        subject = self._subject()
+        names, colors = subject.names(show, color, nodes, id)
+        return write_report(Path(path), subject, names, colors, **options)
+
+    def _names(self, show: str | Sequence[str] | None, nodes: Any, id: str | None) -> Names:
+        check_is_fitted(self)
+        return read_names(self._run.embedding.node_ids, show, self._run.record, nodes=nodes, id=id)
+
+    def _subject(self) -> Any:
+        from ssge.experiments.subject import Subject
+
+        return Subject(self._run.embedding, self._run.record, self._run.history)
+
+
+def frame(columns: Any) -> Any:
+    """Return columns, or a pyarrow table, as a pandas data frame if pandas is installed, else as a pyarrow table."""
+    import pyarrow as pa
+
+    table = columns if isinstance(columns, pa.Table) else pa.table({name: pa.array(c) for name, c in columns.items()})
+    try:
+        return table.to_pandas()
+    except ImportError:
+        return table
