@@ -301,7 +301,7 @@ def test_resume_refuses_another_graph_or_precision(tmp_path: Path) -> None:
     other = failing("fit", "sbm:nodes=200,features=8,seed=9", *words)
     assert "another run: its info" in other or "another run: its graph" in other or "num_edges" in other
     precise = failing("fit", "sbm:nodes=200,features=8", *words, "--precision", "float64")
-    assert "its dtype is torch.float32, this run's is torch.float64" in precise
+    assert "its precision is float32, this run's is float64" in precise
     setting = failing("fit", "sbm:nodes=200,features=8", *words, "--edge-drop", "0.9")
     assert f"its edge_drop is {METHODS['ssge'].Config().edge_drop}, this run's is 0.9" in setting
     assert ssge("fit", "sbm:nodes=200,features=8", *words, "--quiet").returncode == 0

@@ -213,7 +213,7 @@ def test_too_little_memory_is_told_before_anything_is_written(
     assert ssge("fit", "karate", "--out", "x", "--epochs", "0", "--precision", "float64", "--quiet").code == 0
     ((graph, planned),) = asked
     assert planned.method.name == "ssge"
-    assert graph.num_nodes == 34 and planned.config.epochs == 0 and planned.dtype == "float64"
+    assert graph.num_nodes == 34 and planned.config.epochs == 0 and planned.precision == "float64"
     monkeypatch.undo()
     monkeypatch.chdir(here)
     one_line(ssge("fit", "karate", "--out", "y", "--widths", "99999999", "--quiet"), "Training needs about")

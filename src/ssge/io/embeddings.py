@@ -113,7 +113,7 @@ def write_embedding(
         if path.suffix.casefold() != ".parquet":
             raise InputError(f"One column of vectors needs a .parquet file; received {path.name}.")
         with atomic(path) as temporary:
-            _parquet(temporary, as_table(node_ids, vectors, one_column=True))
+            _parquet(temporary, [as_table(node_ids, vectors, one_column=True)])
         return
     write(path, ids, vectors)
 

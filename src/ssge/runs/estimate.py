@@ -172,8 +172,10 @@ def _streamed(graph: Graph, plan: Plan, free: int) -> str:
     """Name the commands that stream a graph from disk, for a method that can."""
     if not hasattr(plan.config, "batch_nodes"):
         return ""
-    learned = {"blocks": ("learned",)} if hasattr(plan.config, "blocks") else {}
-    if not can_stream(replace(plan, config=plan.config.model_copy(update=learned), start=None).build(graph)):
+    # Whether it can does not depend on the widths, and the model asked for may not fit.
+    small = {"blocks": ("learned",), "widths": (2,) * len(getattr(plan.config, "widths", ()))}
+    small = {name: value for name, value in small.items() if hasattr(plan.config, name)}
+    if not can_stream(replace(plan, config=plan.config.model_copy(update=small), start=None).build(graph)):
         return ""
     memory = streaming_memory(free)
     return f", or stream it from disk: ssge convert ... --out graph, then ssge fit graph --memory {memory}"
