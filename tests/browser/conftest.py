@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from pages import Opened
+from opened import Opened
 
 FLAGS = (
     "--no-sandbox",

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from opened import Opened
 from PIL import Image
 
 import ssge
-from pages import Opened
 from ssge.experiments.report import write_map_page, write_report
 from ssge.experiments.subject import Subject
 from ssge.io.embeddings import Embedding
