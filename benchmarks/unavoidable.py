@@ -19,7 +19,6 @@ from ssge.methods.ssge import SSGEConfig
 from ssge.ops.random import Key
 from ssge.ops.sparse import SparseMatrix, spmm
 from ssge.training.allocator import kept_memory
-from ssge.training.gemm import fast_float32
 from ssge.views import Compose, DropEdges, MaskFeatures, View
 
 BLOCK = 128
@@ -115,7 +114,7 @@ def seconds(work: Work, repeats: int = 3) -> float:
 def floor(clean: View, config: SSGEConfig, dtype: torch.dtype = torch.float32) -> dict[str, float]:
     """Return the seconds of one step's products by kind, and in sum."""
     found = {"dense": 0.0, "sparse": 0.0, "eigen": 0.0}
-    with kept_memory(), fast_float32():  # as in training
+    with kept_memory():
         for work in works(clean, config, dtype):  # one after another, so that only one product's matrices are there
             found[work.kind] += work.times * seconds(work)
     return found | {"total": sum(found.values())}

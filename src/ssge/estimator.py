@@ -459,7 +459,7 @@ class SSGE(GraphEmbedder):
 def _nearest(X: Any, n_neighbors: int) -> Any:
     from sklearn.neighbors import kneighbors_graph
 
-    largest = max(abs(X.max()), abs(X.min()))
+    largest = max(abs(float(X.max())), abs(float(X.min())))
     if largest > LARGEST:
         raise InputError(f"X must hold numbers up to {LARGEST:g}, whose distances are finite; received {largest:.3g}.")
     n = X.shape[0]

@@ -73,7 +73,7 @@ PARQUET: dict[str, tuple[pa.Table, str | int]] = {
     "lists": (pa.table({"id": IDS, "v": [[1.0, 2.0]] * 3 + [[0.0, 1.0]]}), 4),
     "lists of other lengths": (pa.table({"id": IDS, "v": [[1.0]] * 3 + [[1.0, 2.0]]}), "row 4, column 'v'"),
     "empty lists": (pa.table({"id": IDS, "v": pa.array([[]] * 4, pa.list_(pa.float64()))}), "'v': the lists are empty|no node features"),
-    "lists of text": (pa.table({"id": IDS, "v": [["a"]] * 4}), "'v'"),
+    "lists of text": (pa.table({"id": IDS, "v": [["a"]] * 3 + [["b"]]}), 4),
     "structs": (pa.table({"id": IDS, "v": [{"a": 1}] * 4}), "'v'"),
     "null ids": (pa.table({"id": pa.array([1, 2, 3, None]), "v": [1.0, 2, 3, 4]}), "row 4, column 'id': the id is missing"),
     "only nulls": (pa.table({"id": IDS, "v": pa.nulls(4)}), "'v'"),

@@ -26,7 +26,7 @@ def share(method: Method, prepared: Any) -> Any:
 
 def warn_if_small(method: Method, prepared: Any) -> None:
     """Warn that batches are too small for the covariance of their columns to be near that of all nodes."""
-    size, width = getattr(method.config, "batch_nodes", None), getattr(method.config, "widths", (0,))[-1]
+    size, width = getattr(method.config, "batch_nodes", None), (getattr(method.config, "widths", ()) or (0,))[-1]
     if not method.of_moments or size is None or getattr(method.config, "covariance_momentum", False):
         return
     rows = min(size, prepared.num_nodes)

@@ -20,7 +20,6 @@ from ssge.training.batches import batches, share, warn_if_small
 from ssge.training.best import Best
 from ssge.training.checkpoint import Checkpoint
 from ssge.training.distributed import check_divisible, check_same_start, is_main
-from ssge.training.gemm import fast_float32
 from ssge.training.streaming import is_streamed, streamed_embedding
 
 Epoch: TypeAlias = dict[str, float]
@@ -137,10 +136,9 @@ def train(
 def step(method: Method, batch: Any, optimizer: torch.optim.Optimizer, key: Key) -> Losses:
     """Take one step of the optimizer, and return the losses before it."""
     optimizer.zero_grad()
-    with fast_float32():
-        with method.products():
-            losses: Losses = method(batch, key)
-        losses.total.backward()  # type: ignore[no-untyped-call]
+    with method.products():
+        losses: Losses = method(batch, key)
+    losses.total.backward()  # type: ignore[no-untyped-call]
     average_gradients(method.parameters())
     optimizer.step()
     return Losses(losses.total.detach(), losses.terms)
