@@ -85,7 +85,7 @@ if __name__ == "__main__":
     measured = measure(only or SETTINGS)
     for name, found in measured.items():
         means = {way: sum(row["auc"]) / len(row["auc"]) for way, row in found["scores"].items()}
-        others = {way: auc for way, auc in means.items() if way != "links"}
-        assert means["links"] > max(others.values()), (name, means)
+        simple = [means[way] for way in ("propagated features", "Adamic-Adar", "common neighbors")]
+        assert means["links"] > max(simple), (name, means)
     if not only:
         write("links", measured)
