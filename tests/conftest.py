@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,14 @@ torch.set_num_threads(1)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep tests away from the user's cache, but build the embedded datasets only once a session."""
     os.environ.setdefault("SSGE_CACHE", str(tmp_path_factory.getbasetemp().parent / "ssge-cache"))
+
+
+@pytest.fixture(autouse=True)
+def _log_level() -> Iterator[None]:
+    """Undo what commands that run inside a test do to the root logger, such as --quiet."""
+    before = logging.root.level
+    yield
+    logging.root.setLevel(before)
 
 
 @pytest.fixture(scope="session")
