@@ -24,8 +24,9 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(autouse=True)
 def _log_level() -> Iterator[None]:
-    """Undo what commands that run inside a test do to the root logger, such as --quiet."""
-    before = logging.root.level
+    """Undo what commands that run inside a test or its fixtures do to the root logger, such as --quiet."""
+    before = min(logging.root.level, logging.WARNING)
+    logging.root.setLevel(before)
     yield
     logging.root.setLevel(before)
 
