@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import torch
@@ -47,9 +48,9 @@ class Propagated(Method):
         self.normalization = config.normalization
         self.encoder = Propagation(info.num_features, config.columns, config.hops, self.propagate)
 
+    @abstractmethod
     def propagate(self, adjacency: Adjacency, h: Tensor, chunk: int) -> Tensor:
         """Return S(H), one of `ssge.ops.propagation`."""
-        raise NotImplementedError
 
     def forward(self, batch: Any, key: Key) -> Losses:
         """Refuse: there is nothing to train."""
