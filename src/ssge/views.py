@@ -169,6 +169,17 @@ class Compose:
         return view
 
 
+def drop_and_mask(edge_drops: Sequence[float], feature_masks: Sequence[float]) -> tuple[Augmentation, ...]:
+    """Return an augmentation per pair of rates: each view has one rate for all edges and one for all columns."""
+    rates = zip(edge_drops, feature_masks, strict=True)
+    return tuple(Compose(DropEdges(drop), MaskFeatures(mask)) for drop, mask in rates)
+
+
+def augmented(view: View, augmentations: Sequence[Augmentation], key: Key) -> list[View]:
+    """Return a view per augmentation, drawn independently."""
+    return [augment(view, key.fold_in(i)) for i, augment in enumerate(augmentations)]
+
+
 def _checked_rate(name: str, rate: float | Tensor) -> float | Tensor:
     values = torch.as_tensor(rate, dtype=torch.float64)
     wrong = values[~((values >= 0) & (values <= 1))]

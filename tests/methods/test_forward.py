@@ -125,8 +125,8 @@ def of_bgrl(method: Any, view: View, key: Key) -> Tensor:
     return cosine_regression(q1, t2) + cosine_regression(q2, t1)
 
 
-def of_rgrl(method: Any, batch: tuple[View, Tensor], key: Key) -> Tensor:
-    (view, near), c = batch, method.config
+def of_rgrl(method: Any, batch: Any, key: Key) -> Tensor:
+    view, near, c = batch.view, batch.near, method.config
     anchors = method.drawn_anchors(view.adjacency, key.fold_in("anchors").generator())
     total = torch.zeros((), dtype=torch.float64)
     for q, t in crossed(method, view, key):

@@ -14,7 +14,7 @@ from torch import Tensor
 from graphs import dense, random_graph
 from ssge.graph import Graph, GraphInfo
 from ssge.methods import METHODS
-from ssge.methods._adaptive import Prepared
+from ssge.methods._adaptive import Central
 from ssge.ops.positives import k_means
 from ssge.ops.random import Key
 from ssge.ops.sketching import gaussian_sketch, sparse_sketch
@@ -101,7 +101,7 @@ def probabilities(centrality: np.ndarray, rate: float) -> np.ndarray:
     return np.minimum(rate * w / w.mean(), 0.7)
 
 
-def rates_of(prepared: Prepared) -> list[tuple[Tensor, Tensor]]:
+def rates_of(prepared: Central) -> list[tuple[Tensor, Tensor]]:
     return [tuple(part.rate for part in both.augmentations) for both in prepared.augmentations]  # type: ignore[attr-defined]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -10,6 +11,7 @@ from pydantic import Field
 from torch import Tensor
 
 from ssge.graph import Graph
+from ssge.methods._base import Prepared
 from ssge.methods._infonce import InfoNCEConfig, InfoNCEMethod
 from ssge.ops.centrality import (
     degree_centrality,
@@ -45,13 +47,12 @@ class Batch(NamedTuple):
     augmentations: Sequence[Augmentation]
 
 
-class Prepared:
+@dataclass(frozen=True)
+class Central(Prepared):
     """The clean view, and the augmentations whose rates follow from its centralities; made on first use."""
 
-    def __init__(self, view: View, config: AdaptiveConfig, hops: int) -> None:
-        self.view = view
-        self.config = config
-        self.hops = hops
+    config: AdaptiveConfig
+    hops: int
 
     def batches(self, key: Key) -> Iterator[Batch]:
         """Yield the whole graph, or its batches of nodes."""
@@ -80,13 +81,9 @@ class Adaptive(InfoNCEMethod):
 
     config: AdaptiveConfig
 
-    def prepare(self, graph: Graph) -> Prepared:
+    def prepare(self, graph: Graph) -> Central:
         """Return the clean view with its augmentations."""
-        return Prepared(super().prepare(graph), self.config, self.encoder.hops)
-
-    def encode(self, prepared: Prepared, nodes: Tensor | None = None) -> Tensor:
-        """Return the encoder's raw output, n x d, or the rows of some nodes."""
-        return super().encode(prepared.view, nodes)
+        return Central(super().prepare(graph), self.config, self.encoder.hops)
 
 
 def centralities(edges: CSR, kind: str, lazy: bool) -> tuple[Tensor, Tensor]:

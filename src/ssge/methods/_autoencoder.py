@@ -10,7 +10,7 @@ from __future__ import annotations
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from ssge.methods._base import Method, MethodConfig
+from ssge.methods._base import Epochs, LearningRate, Method, MethodConfig, WeightDecay
 from ssge.nn.encoders import GCN
 from ssge.objectives.reconstruction import dense_reconstruction, sampled_reconstruction
 from ssge.ops.random import Key
@@ -21,9 +21,9 @@ from ssge.views import View
 class AutoencoderConfig(MethodConfig):
     """Settings of a graph autoencoder."""
 
-    epochs: int = Field(200, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
-    lr: float = Field(1e-2, gt=0, description="Adam's learning rate.")
-    weight_decay: float = Field(0.0, ge=0, description="L2 penalty added to the gradient, as Adam has it.")
+    epochs: Epochs = 200
+    lr: LearningRate = 1e-2
+    weight_decay: WeightDecay = 0.0
     widths: tuple[PositiveInt, ...] = Field(
         (256, 128), min_length=1, description="Width of each layer, the code last; published for links: 32 16."
     )
@@ -34,6 +34,7 @@ class AutoencoderConfig(MethodConfig):
 class Autoencoder(Method):
     """A GCN whose output is decoded by inner products; subclasses say what the code is."""
 
+    family = "traditional"
     config: AutoencoderConfig
     encoder: GCN
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -25,6 +28,25 @@ METHODS: Registry[type[Method]] = Registry("method")
 Rate: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 """A probability in a configuration."""
 
+# Settings of several methods: a configuration gives the default.
+Epochs: TypeAlias = Annotated[
+    int, Field(ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
+]
+LearningRate: TypeAlias = Annotated[float, Field(gt=0, description="Learning rate of Adam.")]
+WeightDecay: TypeAlias = Annotated[float, Field(ge=0, description="L2 penalty, added to the gradient as in Adam.")]
+Widths: TypeAlias = Annotated[
+    tuple[PositiveInt, ...], Field(min_length=1, description="Width of each layer, the embedding last.")
+]
+EdgeDrop: TypeAlias = Annotated[Rate, Field(description="Probability of dropping an edge of a view.")]
+FeatureMask: TypeAlias = Annotated[Rate, Field(description="Probability of masking a feature column of a view.")]
+EdgeDrops: TypeAlias = Annotated[
+    tuple[Rate, Rate], Field(description="Probability of dropping an edge, one for each view.")
+]
+FeatureMasks: TypeAlias = Annotated[
+    tuple[Rate, Rate], Field(description="Probability of masking a feature column, one for each view.")
+]
+NormalizeFeatures: TypeAlias = Annotated[bool, Field(description="Divide each row of X by its sum of absolute values.")]
+
 
 class BaseConfig(BaseModel):
     """Settings of every method; without more of them nothing is trained."""
@@ -37,11 +59,9 @@ class BaseConfig(BaseModel):
 class MethodConfig(BaseConfig):
     """Settings of every trained method."""
 
-    epochs: int = Field(
-        100, ge=0, description="Passes over the graph, a setting like any other: not 'until convergence'."
-    )
-    lr: float = Field(1e-3, gt=0, description="Learning rate of Adam.")
-    weight_decay: float = Field(1e-5, ge=0, description="L2 penalty, added to the gradient as in Adam.")
+    epochs: Epochs = 100
+    lr: LearningRate = 1e-3
+    weight_decay: WeightDecay = 1e-5
 
 
 class NodeBatchConfig(MethodConfig):
@@ -65,11 +85,22 @@ class NodeBatchConfig(MethodConfig):
         return fanouts
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """The clean view of a graph, to which a method adds what else it needs; a step takes all of it."""
+
+    view: View
+
+    def batches(self, key: Key) -> Iterator[Any]:
+        """Yield the batches of one epoch."""
+        yield self
+
+
 class Method(nn.Module, ABC):
     """A way to learn embeddings, built from its configuration and the sizes of a graph.
 
     A subclass sets the class facts, builds its parts in ``__init__(config, info, generator)`` and writes `forward`.
-    Everything else has a default:
+    A ``name`` enters it in `METHODS`. Everything else has a default:
 
     ============== ===================================================================================
     function       called
@@ -88,6 +119,8 @@ class Method(nn.Module, ABC):
     ----------
     name, title
         Identifier for commands and files, and the name as papers print it.
+    config, Config
+        The settings; their class is what a subclass annotates ``config`` with.
     family, inputs
         As in the tables of the paper: for example ``non-contrastive``, ``A, X``.
     reference
@@ -96,6 +129,10 @@ class Method(nn.Module, ABC):
         Whether it learns from the labels of training nodes. It is then scored by its own class scores.
     trained
         Whether there is anything to train. What is not has no parameters, and 0 epochs.
+    of_moments
+        Whether the loss is made of moments of columns: sums over nodes, which several processes can share.
+    Optimizer
+        Class of the optimizer.
     inductive
         Whether a trained model can embed other graphs than the one it was trained on.
     normalization
@@ -109,18 +146,26 @@ class Method(nn.Module, ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     family: ClassVar[str]
-    inputs: ClassVar[str]
+    inputs: ClassVar[str] = "A, X"
     reference: ClassVar[str]
     supervised: ClassVar[bool] = False
     trained: ClassVar[bool] = True
+    of_moments: bool = False
     inductive: ClassVar[bool] = True
     normalization: Normalization = "out-in"
     offset: float = 0.0
     bf16: bool = False
     Config: ClassVar[type[BaseConfig]]
+    Optimizer: ClassVar[type[torch.optim.Adam]] = torch.optim.Adam
 
     encoder: nn.Module
     scale: Tensor
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.Config = inspect.get_annotations(cls, eval_str=True).get("config", getattr(cls, "Config", BaseConfig))
+        if "name" in vars(cls):
+            METHODS.add(cls.name, cls)
 
     def __init__(self, config: BaseConfig, info: GraphInfo) -> None:
         super().__init__()
@@ -141,11 +186,6 @@ class Method(nn.Module, ABC):
     def products(self) -> torch.autocast:
         """Return the context of `forward` in training, which decides the precision of products."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16)
-
-    @property
-    def of_moments(self) -> bool:
-        """Whether the loss is made of moments of columns: sums over nodes, which several processes can share."""
-        return False
 
     @classmethod
     def default_config(cls, info: GraphInfo) -> dict[str, Any]:
@@ -176,7 +216,7 @@ class Method(nn.Module, ABC):
         """Return the optimizer of the trained parameters."""
         assert isinstance(self.config, MethodConfig)
         trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
-        return torch.optim.Adam(trained, lr=self.config.lr, weight_decay=self.config.weight_decay, fused=True)
+        return self.Optimizer(trained, lr=self.config.lr, weight_decay=self.config.weight_decay, fused=True)
 
     def lr_schedule(self, progress: float) -> float:
         """Return the factor of the learning rate; ``progress`` goes from 0 to 1 over the epochs."""
@@ -191,7 +231,8 @@ class Method(nn.Module, ABC):
 
     def encode(self, prepared: Any, nodes: Tensor | None = None) -> Tensor:
         """Return the encoder's raw output, n x d, or the rows of some nodes."""
-        view: View = prepared if nodes is None else prepared.k_hop_subgraph(nodes, self.encoder.hops)
+        view: View = prepared.view if isinstance(prepared, Prepared) else prepared
+        view = view if nodes is None else view.k_hop_subgraph(nodes, self.encoder.hops)  # type: ignore[arg-type]
         return view.at_seeds(self.encoder.embed(view))  # type: ignore[operator]
 
     @torch.no_grad()

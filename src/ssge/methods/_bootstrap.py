@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-from typing import ClassVar
 
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import Method, MethodConfig
+from ssge.methods._base import Method, MethodConfig, NormalizeFeatures, Widths
 from ssge.nn.attention import GAT
 from ssge.nn.encoders import GCN
 from ssge.nn.heads import Head
@@ -23,15 +22,13 @@ class BootstrapConfig(MethodConfig):
 
     lr: float = Field(1e-3, gt=0, description="AdamW's learning rate, at its highest.")
     weight_decay: float = Field(1e-5, ge=0, description="AdamW's weight decay, apart from the gradient.")
-    widths: tuple[PositiveInt, ...] = Field(
-        (512, 256), min_length=1, description="Width of each layer, the embedding last."
-    )
+    widths: Widths = (512, 256)
     predictor_width: PositiveInt = Field(512, description="Width of the predictor's hidden layer.")
     momentum: float = Field(0.99, ge=0, le=1, description="Momentum of the target's moving average.")
     norm_momentum: float = Field(
         0.1, gt=0, le=1, description="Share of each pass in the running figures of batch normalization; released: 0.01."
     )
-    normalize_features: bool = Field(True, description="Divide each row of X by its sum of absolute values.")
+    normalize_features: NormalizeFeatures = True
 
 
 class Bootstrap(Method):
@@ -41,9 +38,11 @@ class Bootstrap(Method):
     in training mode always, as the trainer sees to, unless ``released_bn`` asks for what happened in released code.
     """
 
-    fresh_target: ClassVar[bool] = False
+    family = "non-contrastive"
+    Optimizer = torch.optim.AdamW
+    fresh_target = False
     """Whether the target begins with weights of its own instead of a copy of the online ones."""
-    normed_predictor: ClassVar[bool] = False
+    normed_predictor = False
     """Whether the predictor's hidden layer has batch normalization."""
 
     config: BootstrapConfig
@@ -61,12 +60,6 @@ class Bootstrap(Method):
         """Return an encoder with fresh weights."""
         widths = (self.info.num_features, *self.config.widths)
         return GCN(widths, "prelu", generator, norm=self.config.norm_momentum, output_activation=True)
-
-    def optimizer(self) -> torch.optim.Optimizer:
-        """Return AdamW on all but the target."""
-        trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
-        rate, decay = self.config.lr, self.config.weight_decay
-        return torch.optim.AdamW(trained, lr=rate, weight_decay=decay, fused=True)
 
     def train(self, mode: bool = True) -> Bootstrap:
         """Set the mode of training, in which batch normalization takes part unless ``released_bn`` leaves it out."""

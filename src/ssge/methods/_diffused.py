@@ -10,7 +10,7 @@ from pydantic import Field, PositiveInt
 from torch import Tensor
 
 from ssge.graph import Graph, GraphInfo
-from ssge.methods._base import Method, MethodConfig
+from ssge.methods._base import Method, MethodConfig, NormalizeFeatures, WeightDecay, Widths
 from ssge.nn.encoders import GCN
 from ssge.ops.diffusion import EXACT_NODES, ColumnScale, Diffusion, ppr_diffusion
 from ssge.ops.random import Key
@@ -20,10 +20,8 @@ from ssge.views import View
 class DiffusedConfig(MethodConfig):
     """Settings of the diffusion and of the steps."""
 
-    weight_decay: float = Field(0.0, ge=0, description="L2 penalty, added to the gradient as in Adam.")
-    widths: tuple[PositiveInt, ...] = Field(
-        (512,), min_length=1, description="Width of each layer, the embedding last."
-    )
+    weight_decay: WeightDecay = 0.0
+    widths: Widths = (512,)
     teleport: float = Field(0.2, gt=0, le=1, description="Probability that the walk of PageRank returns [alpha].")
     threshold: float = Field(1e-4, ge=0, description="Smaller entries of the diffusion are left out.")
     diffusion_neighbors: PositiveInt | None = Field(
@@ -33,7 +31,7 @@ class DiffusedConfig(MethodConfig):
     batch_nodes: PositiveInt | None = Field(
         None, description="Random nodes per step, with the edges among them. All nodes if not given."
     )
-    normalize_features: bool = Field(True, description="Divide each row of X by its sum of absolute values.")
+    normalize_features: NormalizeFeatures = True
 
 
 class Diffused(NamedTuple):
@@ -68,6 +66,7 @@ class Diffused(NamedTuple):
 class DiffusedMethod(Method):
     """A method whose embedding is the sum of the representations in the graph and in its diffusion."""
 
+    family = "contrastive"
     config: DiffusedConfig
     encoder: GCN
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from pydantic import Field, PositiveInt
@@ -36,9 +36,8 @@ class Propagated(Method):
     The same S and V embed other graphs. Nothing is random. Cost: O(K m d) time, O(n d) memory.
     """
 
-    family: ClassVar[str] = "training-free"
-    inputs: ClassVar[str] = "A, X"
-    trained: ClassVar[bool] = False
+    family = "training-free"
+    trained = False
 
     config: PropagatedConfig
     encoder: Propagation

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from pydantic import Field, PositiveInt
 
 from ssge.graph import Graph, GraphInfo
-from ssge.methods._base import Method, MethodConfig
+from ssge.methods._base import LearningRate, Method, MethodConfig, WeightDecay
 from ssge.nn.encoders import ENCODERS
 from ssge.objectives import Losses
 from ssge.objectives.classification import cross_entropy
@@ -27,8 +27,8 @@ class SupervisedConfig(MethodConfig):
         description="Weights that are kept: of the last epoch, or of the one with the best accuracy or the lowest loss "
         "on validation nodes.",
     )
-    lr: float = Field(0.01, gt=0, description="Adam's learning rate.")
-    weight_decay: float = Field(5e-4, ge=0, description="L2 penalty added to the gradient, as Adam has it.")
+    lr: LearningRate = 0.01
+    weight_decay: WeightDecay = 5e-4
     decay_layers: Literal["first", "all"] = Field("first", description="Layers with the L2 penalty: the first, or all.")
     widths: tuple[PositiveInt, ...] = Field(
         (16,), description="Width of each hidden layer; the output are the classes."
@@ -49,8 +49,8 @@ class Supervised(Method):
     Subclasses build ``encoder`` with classes as its last width; its ``forward`` takes a view and what drops inputs.
     """
 
-    family: ClassVar[str] = "supervised"
-    supervised: ClassVar[bool] = True
+    family = "supervised"
+    supervised = True
 
     config: SupervisedConfig
 

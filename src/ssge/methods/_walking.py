@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from pydantic import Field
@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from ssge.errors import InputError
 from ssge.graph import Graph, GraphInfo
-from ssge.methods._base import Method, MethodConfig
+from ssge.methods._base import Method, MethodConfig, WeightDecay
 from ssge.objectives import Losses
 from ssge.objectives.skipgram import negative_sampling, pieces
 from ssge.ops.adjacency import Adjacency
@@ -26,7 +26,7 @@ class WalkingConfig(MethodConfig):
 
     epochs: int = Field(10, ge=0, description="Walks that start at each node.")
     lr: float = Field(5e-3, gt=0, description="Adam's learning rate, which falls in a line to nothing.")
-    weight_decay: float = Field(0.0, ge=0, description="L2 penalty added to the gradient, as Adam has it.")
+    weight_decay: WeightDecay = 0.0
     width: int = Field(128, ge=1, description="Width of the embedding.")
     walk_length: int = Field(80, ge=2, description="Nodes of a walk.")
     window: int = Field(10, ge=1, description="How far apart in a walk a node and its context are at most.")
@@ -96,9 +96,9 @@ class Walking(Method):
     The base class trains by skip-gram with negative sampling: `ssge.objectives.skipgram`.
     """
 
-    family: ClassVar[str] = "traditional"
-    inputs: ClassVar[str] = "A"
-    inductive: ClassVar[bool] = False
+    family = "traditional"
+    inputs = "A"
+    inductive = False
 
     config: WalkingConfig
     encoder: Vectors

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor
 from torch.nn import functional
 
-from ssge.methods._base import METHODS, MethodConfig
+from ssge.methods._base import Epochs, NormalizeFeatures, Widths
 from ssge.methods._bootstrap import Bootstrap, BootstrapConfig
 from ssge.nn.schedules import momentum
 from ssge.objectives import Losses
@@ -25,13 +23,11 @@ _RELEASED_TENSORS = 5
 class AFGRLConfig(BootstrapConfig):
     """Settings of AFGRL."""
 
-    epochs: int = Field(100, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
-    widths: tuple[PositiveInt, ...] = Field(
-        (512,), min_length=1, description="Width of each layer, the embedding last."
-    )
+    epochs: Epochs = 100
+    widths: Widths = (512,)
     predictor_width: PositiveInt = Field(1024, description="Width of the predictor's hidden layer.")
     momentum: float = Field(0.9, ge=0, le=1, description="Momentum of the target at the start; it rises to 1.")
-    normalize_features: bool = Field(False, description="Divide each row of X by its sum of absolute values.")
+    normalize_features: NormalizeFeatures = False
     neighbors: PositiveInt = Field(4, description="Candidates for positives: itself and those most alike [top-k].")
     clusterings: PositiveInt = Field(5, description="Runs of k-means in each step.")
     centroids: PositiveInt = Field(100, description="Clusters of each run of k-means.")
@@ -42,7 +38,6 @@ class AFGRLConfig(BootstrapConfig):
     )
 
 
-@METHODS.register("afgrl")
 class AFGRL(Bootstrap):
     """Augmentation-free learning; the formula stands at `ssge.objectives.prediction.paired_cosine_regression`.
 
@@ -62,13 +57,10 @@ class AFGRL(Bootstrap):
     bias; the epoch is never chosen by validation accuracy or labels.
     """
 
-    name: ClassVar[str] = "afgrl"
-    title: ClassVar[str] = "AFGRL"
-    family: ClassVar[str] = "non-contrastive"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = "Lee et al., Augmentation-Free Self-Supervised Learning on Graphs, 2022"
-    Config: ClassVar[type[MethodConfig]] = AFGRLConfig
-    normed_predictor: ClassVar[bool] = True
+    name = "afgrl"
+    title = "AFGRL"
+    reference = "Lee et al., Augmentation-Free Self-Supervised Learning on Graphs, 2022"
+    normed_predictor = True
 
     config: AFGRLConfig
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import METHODS, MethodConfig, NodeBatchConfig, Rate
+from ssge.methods._base import EdgeDrops, FeatureMasks, NodeBatchConfig
 from ssge.methods._bootstrap import Bootstrap, BootstrapConfig
 from ssge.nn.attention import GAT
 from ssge.nn.encoders import GCN
@@ -17,17 +17,15 @@ from ssge.nn.schedules import momentum, warm_up_cosine
 from ssge.objectives import Losses
 from ssge.objectives.prediction import cosine_regression
 from ssge.ops.random import Key
-from ssge.views import Compose, DropEdges, MaskFeatures, View
+from ssge.views import View, augmented, drop_and_mask
 
 
 class BGRLConfig(BootstrapConfig, NodeBatchConfig):
     """Settings of BGRL."""
 
     epochs: int = Field(300, ge=0, description="Passes over the graph; the learning rate ends at zero with them.")
-    edge_drops: tuple[Rate, Rate] = Field((0.3, 0.2), description="Probability of dropping an edge, one for each view.")
-    feature_masks: tuple[Rate, Rate] = Field(
-        (0.3, 0.4), description="Probability of masking a feature column, one for each view."
-    )
+    edge_drops: EdgeDrops = (0.3, 0.2)
+    feature_masks: FeatureMasks = (0.3, 0.4)
     encoder: Literal["gcn", "gat"] = Field("gcn", description="gcn, or gat: attention over neighbors.")
     heads: PositiveInt = Field(
         8, description="Attention heads of each layer of gat, which share its width.", validate_default=True
@@ -54,7 +52,6 @@ class BGRLConfig(BootstrapConfig, NodeBatchConfig):
         return heads
 
 
-@METHODS.register("bgrl")
 class BGRL(Bootstrap):
     """Bootstrapped graph latents; the formula stands at `ssge.objectives.prediction`.
 
@@ -74,21 +71,17 @@ class BGRL(Bootstrap):
     0.01, which the recipes with 10,000 epochs have; in some hundred epochs such figures still hold their start.
     """
 
-    name: ClassVar[str] = "bgrl"
-    title: ClassVar[str] = "BGRL"
-    family: ClassVar[str] = "non-contrastive"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = "Thakoor et al., Large-Scale Representation Learning on Graphs via Bootstrapping, 2022"
+    name = "bgrl"
+    title = "BGRL"
+    reference = "Thakoor et al., Large-Scale Representation Learning on Graphs via Bootstrapping, 2022"
     normalization = "in"
-    Config: ClassVar[type[MethodConfig]] = BGRLConfig
-    fresh_target: ClassVar[bool] = True
+    fresh_target = True
 
     config: BGRLConfig
 
     def __init__(self, config: BGRLConfig, info: GraphInfo, generator: torch.Generator) -> None:
         super().__init__(config, info, generator)
-        rates = zip(config.edge_drops, config.feature_masks, strict=True)
-        self.augmentations = [Compose(DropEdges(drop), MaskFeatures(mask)) for drop, mask in rates]
+        self.augmentations = drop_and_mask(config.edge_drops, config.feature_masks)
 
     def _network(self, generator: torch.Generator) -> GCN | GAT:
         c = self.config
@@ -99,8 +92,8 @@ class BGRL(Bootstrap):
 
     def forward(self, view: View, key: Key) -> Losses:
         """Return the regression of each view's prediction on the target's vectors of the other view."""
-        first, second = (augment(view, key.fold_in(i)) for i, augment in enumerate(self.augmentations))
-        one, other = (cosine_regression(q, t) for q, t in self.crossed(first, second))
+        views = augmented(view, self.augmentations, key)
+        one, other = (cosine_regression(q, t) for q, t in self.crossed(*views))
         return Losses(one + other, {"first": one.detach(), "second": other.detach()})
 
     def lr_schedule(self, progress: float) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import METHODS, Method, MethodConfig, NodeBatchConfig
+from ssge.methods._base import EdgeDrop, Epochs, FeatureMask, Method, NodeBatchConfig, WeightDecay, Widths
 from ssge.nn.encoders import ENCODERS, GCN, MLP
 from ssge.objectives import Losses
 from ssge.objectives.decorrelation import cca
@@ -19,20 +19,17 @@ from ssge.views import Compose, DropEdges, MaskFeatures, View
 class CCASSGConfig(NodeBatchConfig):
     """Settings of CCA-SSG."""
 
-    epochs: int = Field(50, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
-    weight_decay: float = Field(0.0, ge=0, description="L2 penalty added to the gradient, as Adam has it.")
-    edge_drop: float = Field(0.4, ge=0, le=1, description="Probability of dropping an edge of a view.")
-    feature_mask: float = Field(0.1, ge=0, le=1, description="Probability of masking a feature column of a view.")
+    epochs: Epochs = 50
+    weight_decay: WeightDecay = 0.0
+    edge_drop: EdgeDrop = 0.4
+    feature_mask: FeatureMask = 0.1
     decorrelation_weight: float = Field(1e-3, ge=0, description="Weight of the decorrelation term [lambda].")
-    widths: tuple[PositiveInt, ...] = Field(
-        (512, 512), min_length=1, description="Width of each layer, the embedding last."
-    )
+    widths: Widths = (512, 512)
     encoder: Literal["gcn", "mlp"] = Field("gcn", description="gcn, or mlp: features alone, with batch normalization.")
     activation: Literal["elu", "relu", "none"] = Field("relu", description="Activation between layers.")
     output_bias: bool = Field(False, description="A bias in the last layer, which drifts at random; as released.")
 
 
-@METHODS.register("cca_ssg")
 class CCASSG(Method):
     """From canonical correlation analysis to self-supervised graphs; formula at `ssge.objectives.decorrelation.cca`.
 
@@ -44,14 +41,13 @@ class CCASSG(Method):
     choice follows the seed, where the released code has none; a constant column warns instead of giving NaN.
     """
 
-    name: ClassVar[str] = "cca_ssg"
-    title: ClassVar[str] = "CCA-SSG"
-    family: ClassVar[str] = "non-contrastive"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = (
+    name = "cca_ssg"
+    title = "CCA-SSG"
+    family = "non-contrastive"
+    of_moments = True
+    reference = (
         "Zhang et al., From Canonical Correlation Analysis to Self-supervised Graph Neural Networks, NeurIPS 2021"
     )
-    Config: ClassVar[type[MethodConfig]] = CCASSGConfig
 
     config: CCASSGConfig
     encoder: GCN | MLP
@@ -61,11 +57,6 @@ class CCASSG(Method):
         widths = (info.num_features, *config.widths)
         self.encoder = ENCODERS[config.encoder](widths, config.activation, generator, config.output_bias)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
-
-    @property
-    def of_moments(self) -> bool:
-        """Whether the loss is made of moments: it is."""
-        return True
 
     def forward(self, view: View, key: Key) -> Losses:
         """Return alignment + lambda * decorrelation of two augmented views."""

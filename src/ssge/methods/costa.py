@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
-import torch
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
-from ssge.graph import GraphInfo
-from ssge.methods._base import METHODS, MethodConfig, NodeBatchConfig, Rate
-from ssge.methods._infonce import InfoNCEConfig, InfoNCEMethod, augmented, uniform
+from ssge.methods._base import FeatureMasks, NodeBatchConfig, WeightDecay, Widths
+from ssge.methods._infonce import InfoNCEConfig, InfoNCEMethod
 from ssge.objectives import Losses
 from ssge.objectives.infonce import infonce
 from ssge.ops.random import Key
 from ssge.ops.sketching import gaussian_sketch, sparse_sketch
-from ssge.views import View
+from ssge.views import View, augmented
 
 SKETCHES = {"gaussian": gaussian_sketch, "sparse": sparse_sketch}
 
@@ -22,20 +20,15 @@ SKETCHES = {"gaussian": gaussian_sketch, "sparse": sparse_sketch}
 class COSTAConfig(InfoNCEConfig, NodeBatchConfig):
     """Settings of COSTA."""
 
-    weight_decay: float = Field(0.0, ge=0, description="L2 penalty, added to the gradient as in Adam.")
-    feature_masks: tuple[Rate, Rate] = Field(
-        (0.3, 0.3), description="Probability of masking a feature column, one for each view."
-    )
-    widths: tuple[PositiveInt, ...] = Field(
-        (256, 256), min_length=1, description="Width of each layer, the embedding last."
-    )
+    weight_decay: WeightDecay = 0.0
+    feature_masks: FeatureMasks = (0.3, 0.3)
+    widths: Widths = (256, 256)
     ratio: float = Field(0.5, gt=0, le=1, description="Number of mixtures, as a share of the nodes [k / n].")
     sketch: Literal["gaussian", "sparse"] = Field(
         "gaussian", description="gaussian: mixtures of all nodes; sparse: each node is in 8 mixtures, much faster."
     )
 
 
-@METHODS.register("costa")
 class COSTA(InfoNCEMethod):
     """Covariance-preserving feature augmentation; formulas at `ssge.objectives.infonce` and `ssge.ops.sketching`.
 
@@ -53,20 +46,13 @@ class COSTA(InfoNCEMethod):
     single view was not released and is left out.
     """
 
-    name: ClassVar[str] = "costa"
-    title: ClassVar[str] = "COSTA"
-    family: ClassVar[str] = "contrastive"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = (
+    name = "costa"
+    title = "COSTA"
+    reference = (
         "Zhang et al., COSTA: Covariance-Preserving Feature Augmentation for Graph Contrastive Learning, KDD 2022"
     )
-    Config: ClassVar[type[MethodConfig]] = COSTAConfig
 
     config: COSTAConfig
-
-    def __init__(self, config: COSTAConfig, info: GraphInfo, generator: torch.Generator) -> None:
-        super().__init__(config, info, generator)
-        self.augmentations = uniform(config)
 
     def forward(self, view: View, key: Key) -> Losses:
         """Return the inter-view InfoNCE of mixtures of the nodes of two augmented views, over the seeds."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 from torch import Tensor
 
-from ssge.methods._base import METHODS, MethodConfig
 from ssge.methods._walking import Walking, WalkingConfig, Walks
 from ssge.objectives import Losses
 from ssge.objectives.skipgram import Tree, hierarchical_softmax, huffman, pieces
@@ -51,7 +50,6 @@ class TreeWalks(Walks):
         return (Batch(walks, self.tree) for walks in self.walks(key))
 
 
-@METHODS.register("deepwalk")
 class DeepWalk(Walking):
     """Uniform random walks and skip-gram with a hierarchical softmax, on the graph's edges alone.
 
@@ -70,10 +68,9 @@ class DeepWalk(Walking):
     moves one walk of n and is not reproduced.
     """
 
-    name: ClassVar[str] = "deepwalk"
-    title: ClassVar[str] = "DeepWalk"
-    reference: ClassVar[str] = "Perozzi et al., DeepWalk: Online Learning of Social Representations, 2014"
-    Config: ClassVar[type[MethodConfig]] = DeepWalkConfig
+    name = "deepwalk"
+    title = "DeepWalk"
+    reference = "Perozzi et al., DeepWalk: Online Learning of Social Representations, 2014"
 
     config: DeepWalkConfig
 

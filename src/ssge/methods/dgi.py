@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import torch
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import METHODS, Method, MethodConfig, NodeBatchConfig
+from ssge.methods._base import Epochs, Method, NodeBatchConfig, NormalizeFeatures, WeightDecay, Widths
 from ssge.nn.encoders import GCN, Affine
 from ssge.nn.heads import Bilinear
 from ssge.objectives import Losses
@@ -20,19 +18,16 @@ from ssge.views import ShuffleNodes, View
 class DGIConfig(NodeBatchConfig):
     """Settings of DGI."""
 
-    epochs: int = Field(200, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
-    weight_decay: float = Field(0.0, ge=0, description="L2 penalty, added to the gradient as in Adam.")
-    widths: tuple[PositiveInt, ...] = Field(
-        (512,), min_length=1, description="Width of each layer, the embedding last."
-    )
+    epochs: Epochs = 200
+    weight_decay: WeightDecay = 0.0
+    widths: Widths = (512,)
     linear_summary: bool = Field(
         False,
         description="Map the summary by a linear layer with a bias per column, as in PyGCL; else bilinear scores.",
     )
-    normalize_features: bool = Field(True, description="Divide each row of X by its sum of absolute values.")
+    normalize_features: NormalizeFeatures = True
 
 
-@METHODS.register("dgi")
 class DGI(Method):
     """Deep graph infomax; the formula is at `ssge.objectives.mutual_information.local_global`.
 
@@ -46,12 +41,10 @@ class DGI(Method):
     and one slope of PReLU per column.
     """
 
-    name: ClassVar[str] = "dgi"
-    title: ClassVar[str] = "DGI"
-    family: ClassVar[str] = "contrastive"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = "Velickovic et al., Deep Graph Infomax, ICLR 2019"
-    Config: ClassVar[type[MethodConfig]] = DGIConfig
+    name = "dgi"
+    title = "DGI"
+    family = "contrastive"
+    reference = "Velickovic et al., Deep Graph Infomax, ICLR 2019"
 
     config: DGIConfig
     encoder: GCN

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import torch
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import METHODS, Method, MethodConfig, NodeBatchConfig
+from ssge.methods._base import EdgeDrop, FeatureMask, Method, NodeBatchConfig, NormalizeFeatures, Widths
 from ssge.nn.encoders import GCN
 from ssge.nn.schedules import warm_up_cosine
 from ssge.objectives import Losses
@@ -25,18 +23,15 @@ class GBTConfig(NodeBatchConfig):
         1e-5, ge=0, description="Decay of the weights apart from the gradient, as AdamW has it."
     )
     warm_up: float = Field(0.1, ge=0, lt=1, description="Share of the epochs in which the learning rate rises from 0.")
-    edge_drop: float = Field(0.4, ge=0, le=1, description="Probability of dropping an edge of a view [p_e].")
-    feature_mask: float = Field(0.1, ge=0, le=1, description="Probability of masking a feature column of a view [p_x].")
+    edge_drop: EdgeDrop = 0.4
+    feature_mask: FeatureMask = 0.1
     redundancy_weight: float | None = Field(
         None, ge=0, description="Weight of the correlations of unlike columns; the default is 1 / the last width."
     )
-    widths: tuple[PositiveInt, ...] = Field(
-        (512, 256), min_length=1, description="Width of each layer, the embedding last."
-    )
-    normalize_features: bool = Field(False, description="Divide each row of X by its sum of absolute values.")
+    widths: Widths = (512, 256)
+    normalize_features: NormalizeFeatures = False
 
 
-@METHODS.register("g_bt")
 class GBT(Method):
     """Graph Barlow Twins; the formula stands at `ssge.objectives.decorrelation.barlow`.
 
@@ -51,15 +46,15 @@ class GBT(Method):
     sums only if ``normalize_features`` says so, there always.
     """
 
-    name: ClassVar[str] = "g_bt"
-    title: ClassVar[str] = "G-BT"
-    family: ClassVar[str] = "non-contrastive"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = (
+    name = "g_bt"
+    title = "G-BT"
+    family = "non-contrastive"
+    of_moments = True
+    reference = (
         "Bielak et al., Graph Barlow Twins: A self-supervised representation learning framework for graphs, 2022"
     )
     normalization = "in"
-    Config: ClassVar[type[MethodConfig]] = GBTConfig
+    Optimizer = torch.optim.AdamW
 
     config: GBTConfig
     encoder: GCN
@@ -69,20 +64,9 @@ class GBT(Method):
         self.encoder = GCN((info.num_features, *config.widths), "prelu", generator, norm=0.01)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
 
-    def optimizer(self) -> torch.optim.Optimizer:
-        """Return AdamW, whose decay does not go through the gradient."""
-        return torch.optim.AdamW(
-            self.parameters(), lr=self.config.lr, weight_decay=self.config.weight_decay, fused=True
-        )
-
     def lr_schedule(self, progress: float) -> float:
         """Return the factor of the learning rate: warm-up, then half a cosine."""
         return warm_up_cosine(progress, self.config.warm_up)
-
-    @property
-    def of_moments(self) -> bool:
-        """Whether the loss is made of moments: it is."""
-        return True
 
     def forward(self, view: View, key: Key) -> Losses:
         """Return invariance + w * redundancy of two augmented views."""

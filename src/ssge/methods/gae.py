@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import torch
 
 from ssge.graph import GraphInfo
 from ssge.methods._autoencoder import Autoencoder, AutoencoderConfig
-from ssge.methods._base import METHODS, MethodConfig
 from ssge.nn.encoders import GCN
 from ssge.objectives import Losses
 from ssge.ops.random import Key
 from ssge.views import View
 
 
-class GAEConfig(AutoencoderConfig):
-    """Settings of GAE."""
-
-
-@METHODS.register("gae")
 class GAE(Autoencoder):
     """Graph autoencoder; the formula stands at `ssge.objectives.reconstruction`.
 
@@ -31,16 +23,11 @@ class GAE(Autoencoder):
     classification all edges are trained on and the code is wider. Its loss on A + I is kept: loops are positive pairs.
     """
 
-    name: ClassVar[str] = "gae"
-    title: ClassVar[str] = "GAE"
-    family: ClassVar[str] = "traditional"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = "Kipf and Welling, Variational Graph Auto-Encoders, 2016"
-    Config: ClassVar[type[MethodConfig]] = GAEConfig
+    name = "gae"
+    title = "GAE"
+    reference = "Kipf and Welling, Variational Graph Auto-Encoders, 2016"
 
-    config: GAEConfig
-
-    def __init__(self, config: GAEConfig, info: GraphInfo, generator: torch.Generator) -> None:
+    def __init__(self, config: AutoencoderConfig, info: GraphInfo, generator: torch.Generator) -> None:
         super().__init__(config, info)
         self.encoder = GCN((info.num_features, *config.widths), "relu", generator)
 

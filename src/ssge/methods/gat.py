@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from pydantic import Field, PositiveInt
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import METHODS, MethodConfig
+from ssge.methods._base import LearningRate
 from ssge.methods._supervised import Supervised, SupervisedConfig
 from ssge.nn import attention
 
@@ -16,7 +16,7 @@ from ssge.nn import attention
 class GATConfig(SupervisedConfig):
     """Settings of GAT; the defaults are those of citation graphs."""
 
-    lr: float = Field(0.005, gt=0, description="Adam's learning rate.")
+    lr: LearningRate = 0.005
     decay_layers: Literal["first", "all"] = Field("all", description="Layers with the L2 penalty: the first, or all.")
     widths: tuple[PositiveInt, ...] = Field((8,), description="Width of each head of the hidden layers.")
     heads: PositiveInt = Field(8, description="Attention heads of the hidden layers, laid side by side.")
@@ -30,7 +30,6 @@ class GATConfig(SupervisedConfig):
     )
 
 
-@METHODS.register("gat")
 class GAT(Supervised):
     """Attention over neighbors, ELU between layers; the formula stands at `ssge.nn.attention.Attention`.
 
@@ -43,11 +42,10 @@ class GAT(Supervised):
     keeps the last epoch that reached both, here there are as many epochs as are set, and ``keep`` names the rule.
     """
 
-    name: ClassVar[str] = "gat"
-    title: ClassVar[str] = "GAT"
-    inputs: ClassVar[str] = "A, X, Y"
-    reference: ClassVar[str] = "Velickovic et al., Graph Attention Networks, 2018"
-    Config: ClassVar[type[MethodConfig]] = GATConfig
+    name = "gat"
+    title = "GAT"
+    inputs = "A, X, Y"
+    reference = "Velickovic et al., Graph Attention Networks, 2018"
 
     config: GATConfig
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ssge.methods._adaptive import Adaptive, AdaptiveConfig, Batch
-from ssge.methods._base import METHODS, MethodConfig, NodeBatchConfig
-from ssge.methods._infonce import augmented
+from ssge.methods._base import NodeBatchConfig
 from ssge.objectives import Losses
 from ssge.objectives.infonce import infonce
 from ssge.ops.random import Key
+from ssge.views import augmented
 
 
 class GCAConfig(AdaptiveConfig, NodeBatchConfig):
     """Settings of GCA."""
 
 
-@METHODS.register("gca")
 class GCA(Adaptive):
     """Graph contrastive learning with adaptive augmentation; formulas at `ssge.objectives.infonce`, `.ops.centrality`.
 
@@ -35,12 +32,9 @@ class GCA(Adaptive):
     which never draws a slope.
     """
 
-    name: ClassVar[str] = "gca"
-    title: ClassVar[str] = "GCA"
-    family: ClassVar[str] = "contrastive"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = "Zhu et al., Graph Contrastive Learning with Adaptive Augmentation, WWW 2021"
-    Config: ClassVar[type[MethodConfig]] = GCAConfig
+    name = "gca"
+    title = "GCA"
+    reference = "Zhu et al., Graph Contrastive Learning with Adaptive Augmentation, WWW 2021"
 
     config: GCAConfig
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from ssge.methods._base import METHODS, MethodConfig
-from ssge.methods._supervised import Layered, LayeredConfig
+from ssge.methods._supervised import Layered
 
 
-@METHODS.register("gcn")
 class GCN(Layered):
     """Graph convolutions, ReLU between them; the formula stands at `ssge.nn.encoders.GCN`.
 
@@ -19,10 +15,7 @@ class GCN(Layered):
     validation nodes exceeds the mean of the last ten epochs, here there are always as many epochs as are set.
     """
 
-    name: ClassVar[str] = "gcn"
-    title: ClassVar[str] = "GCN"
-    inputs: ClassVar[str] = "A, X, Y"
-    reference: ClassVar[str] = (
-        "Kipf and Welling, Semi-Supervised Classification with Graph Convolutional Networks, 2017"
-    )
-    Config: ClassVar[type[MethodConfig]] = LayeredConfig
+    name = "gcn"
+    title = "GCN"
+    inputs = "A, X, Y"
+    reference = "Kipf and Welling, Semi-Supervised Classification with Graph Convolutional Networks, 2017"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import torch
 from pydantic import Field, PositiveInt
@@ -11,14 +10,13 @@ from torch import Tensor, nn
 
 from ssge.graph import GraphInfo
 from ssge.methods._adaptive import Adaptive, AdaptiveConfig, Batch
-from ssge.methods._base import METHODS, MethodConfig
-from ssge.methods._infonce import augmented
 from ssge.objectives import Losses
 from ssge.objectives.community import community_contrast, deca
 from ssge.objectives.infonce import infonce
 from ssge.ops.communities import soft_assignments
 from ssge.ops.edges import edge_matrix, without_loops
 from ssge.ops.random import Key
+from ssge.views import augmented
 
 
 class GCooLConfig(AdaptiveConfig):
@@ -31,7 +29,6 @@ class GCooLConfig(AdaptiveConfig):
     one_sided: bool = Field(False, description="Contrast the nodes of the first view alone, as released.")
 
 
-@METHODS.register("gcool")
 class GCooL(Adaptive):
     """Graph communal contrastive learning; formulas at `ssge.objectives.infonce` and `ssge.objectives.community`.
 
@@ -50,12 +47,9 @@ class GCooL(Adaptive):
     contrast; differences of the views are those of GCA.
     """
 
-    name: ClassVar[str] = "gcool"
-    title: ClassVar[str] = "gCooL"
-    family: ClassVar[str] = "contrastive"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = "Li et al., Graph Communal Contrastive Learning, WWW 2022"
-    Config: ClassVar[type[MethodConfig]] = GCooLConfig
+    name = "gcool"
+    title = "gCooL"
+    reference = "Li et al., Graph Communal Contrastive Learning, WWW 2022"
 
     config: GCooLConfig
     progress: Tensor

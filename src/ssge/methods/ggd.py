@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import torch
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt
 from torch import Tensor
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import METHODS, Method, MethodConfig, NodeBatchConfig
+from ssge.methods._base import Epochs, FeatureMask, Method, NodeBatchConfig, NormalizeFeatures, WeightDecay, Widths
 from ssge.nn.encoders import GCN, Affine
 from ssge.objectives import Losses
 from ssge.objectives.mutual_information import group_discrimination
@@ -20,19 +18,16 @@ from ssge.views import MaskFeatures, ShuffleNodes, View
 class GGDConfig(NodeBatchConfig):
     """Settings of GGD."""
 
-    epochs: int = Field(200, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
-    weight_decay: float = Field(0.0, ge=0, description="L2 penalty, added to the gradient as in Adam.")
-    feature_mask: float = Field(0.2, ge=0, le=1, description="Probability of masking a feature column.")
-    widths: tuple[PositiveInt, ...] = Field(
-        (512,), min_length=1, description="Width of each layer, the embedding last."
-    )
+    epochs: Epochs = 200
+    weight_decay: WeightDecay = 0.0
+    feature_mask: FeatureMask = 0.2
+    widths: Widths = (512,)
     hops: NonNegativeInt = Field(
         5, description="The embedding is H + A^hops H, with H the encoder's output; 0: H alone [t]."
     )
-    normalize_features: bool = Field(True, description="Divide each row of X by its sum of absolute values.")
+    normalize_features: NormalizeFeatures = True
 
 
-@METHODS.register("ggd")
 class GGD(Method):
     """Graph group discrimination; the formula is at `ssge.objectives.mutual_information.group_discrimination`.
 
@@ -48,15 +43,13 @@ class GGD(Method):
     adjacency, both without effect, are left out.
     """
 
-    name: ClassVar[str] = "ggd"
-    title: ClassVar[str] = "GGD"
-    family: ClassVar[str] = "contrastive"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = (
+    name = "ggd"
+    title = "GGD"
+    family = "contrastive"
+    reference = (
         "Zheng et al., Rethinking and Scaling Up Graph Contrastive Learning: An Extremely Efficient Approach with "
         "Group Discrimination, NeurIPS 2022"
     )
-    Config: ClassVar[type[MethodConfig]] = GGDConfig
 
     config: GGDConfig
     encoder: GCN

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass
 
 import torch
 from pydantic import Field, PositiveInt
-from torch import Tensor
 
 from ssge.graph import Graph, GraphInfo
-from ssge.methods._base import METHODS, Method, MethodConfig
+from ssge.methods._base import Epochs, Method, MethodConfig, NormalizeFeatures, Prepared, WeightDecay, Widths
 from ssge.nn.encoders import GCN, PReLU
 from ssge.nn.heads import Bilinear
 from ssge.objectives import Losses
@@ -19,38 +17,30 @@ from ssge.ops.edges import neighbor_mean, without_loops
 from ssge.ops.random import Key
 from ssge.ops.sampling import Pairs, sample_non_edges
 from ssge.ops.sparse import SparseMatrix
-from ssge.views import View
 
 
 class GMIConfig(MethodConfig):
     """Settings of GMI."""
 
-    epochs: int = Field(200, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
-    weight_decay: float = Field(0.0, ge=0, description="L2 penalty, added to the gradient as in Adam.")
-    widths: tuple[PositiveInt, ...] = Field(
-        (512,), min_length=1, description="Width of each layer, the embedding last."
-    )
+    epochs: Epochs = 200
+    weight_decay: WeightDecay = 0.0
+    widths: Widths = (512,)
     feature_weight: float = Field(0.8, ge=0, description="Weight of the term on a node's own features [alpha].")
     neighbor_weight: float = Field(1.0, ge=0, description="Weight of the term on its neighbors' features [beta].")
     edge_weight: float = Field(1.0, ge=0, description="Weight of the term on edges [gamma].")
     negatives: PositiveInt = Field(5, description="Other nodes per node and step, which make false pairs.")
     non_edges: float = Field(1.0, gt=0, description="Sampled non-edges per edge and step.")
     bounded: bool = Field(True, description="Pass scores of nodes through a sigmoid first, as released.")
-    normalize_features: bool = Field(True, description="Divide each row of X by its sum of absolute values.")
+    normalize_features: NormalizeFeatures = True
 
 
-class Prepared(NamedTuple):
+@dataclass(frozen=True)
+class Averaging(Prepared):
     """The clean view, and the matrix that averages over the neighbors of each node."""
 
-    view: View
     neighbors: SparseMatrix
 
-    def batches(self, key: Key) -> Iterator[Prepared]:
-        """Yield the whole graph."""
-        yield self
 
-
-@METHODS.register("gmi")
 class GMI(Method):
     """Graphical mutual information, all neighbors alike; the formulas are at `ssge.objectives.mutual_information`.
 
@@ -67,14 +57,10 @@ class GMI(Method):
     the paper's second variant, which learns them.
     """
 
-    name: ClassVar[str] = "gmi"
-    title: ClassVar[str] = "GMI"
-    family: ClassVar[str] = "contrastive"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = (
-        "Peng et al., Graph Representation Learning via Graphical Mutual Information Maximization, WWW 2020"
-    )
-    Config: ClassVar[type[MethodConfig]] = GMIConfig
+    name = "gmi"
+    title = "GMI"
+    family = "contrastive"
+    reference = "Peng et al., Graph Representation Learning via Graphical Mutual Information Maximization, WWW 2020"
 
     config: GMIConfig
     encoder: GCN
@@ -87,16 +73,16 @@ class GMI(Method):
         self.own = Bilinear(info.num_features, last, generator, bias=False)
         self.near = Bilinear(last, first, generator, bias=False)
 
-    def prepare(self, graph: Graph) -> Prepared:
+    def prepare(self, graph: Graph) -> Averaging:
         """Return the clean view and the matrix of its neighbors."""
         view = super().prepare(graph)
-        return Prepared(view, neighbor_mean(without_loops(view.adjacency.entries[0])))
+        return Averaging(view, neighbor_mean(without_loops(view.adjacency.entries[0])))
 
-    def forward(self, batch: Prepared, key: Key) -> Losses:
+    def forward(self, batch: Averaging, key: Key) -> Losses:
         """Return the weighted sum of the terms on features, neighbors and edges."""
-        (view, neighbors), c = batch, self.config
+        view, c = batch.view, self.config
         h = self.encoder(view)
-        u = self.activation(neighbors @ (view.features @ self.encoder.affine[0].weight))
+        u = self.activation(batch.neighbors @ (view.features @ self.encoder.affine[0].weight))
         first, second = (sample_others(view.num_nodes, c.negatives, key.fold_in("others", i).generator(self.device))
                          for i in range(2))  # fmt: skip
         own = paired_information(h, view.features @ self.own.weight, first, c.bounded)
@@ -107,7 +93,3 @@ class GMI(Method):
         linked = edge_information(h, edges, non_edges)
         total = c.feature_weight * own + c.neighbor_weight * near + c.edge_weight * linked
         return Losses(total, {"features": own.detach(), "neighbors": near.detach(), "edges": linked.detach()})
-
-    def encode(self, prepared: Prepared, nodes: Tensor | None = None) -> Tensor:
-        """Return the encoder's raw output, n x d, or the rows of some nodes."""
-        return super().encode(prepared.view, nodes)

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-import torch
-
-from ssge.graph import GraphInfo
-from ssge.methods._base import METHODS, MethodConfig, NodeBatchConfig
-from ssge.methods._infonce import InfoNCEConfig, InfoNCEMethod, augmented, uniform
+from ssge.methods._base import NodeBatchConfig
+from ssge.methods._infonce import InfoNCEConfig, InfoNCEMethod
 from ssge.objectives import Losses
 from ssge.objectives.infonce import infonce
 from ssge.ops.random import Key
-from ssge.views import View
+from ssge.views import View, augmented
 
 
 class GRACEConfig(InfoNCEConfig, NodeBatchConfig):
     """Settings of GRACE."""
 
 
-@METHODS.register("grace")
 class GRACE(InfoNCEMethod):
     """Deep graph contrastive representation learning; the formula stands at `ssge.objectives.infonce`.
 
@@ -37,18 +31,11 @@ class GRACE(InfoNCEMethod):
     the projector are Xavier-uniform.
     """
 
-    name: ClassVar[str] = "grace"
-    title: ClassVar[str] = "GRACE"
-    family: ClassVar[str] = "contrastive"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = "Zhu et al., Deep Graph Contrastive Representation Learning, 2020"
-    Config: ClassVar[type[MethodConfig]] = GRACEConfig
+    name = "grace"
+    title = "GRACE"
+    reference = "Zhu et al., Deep Graph Contrastive Representation Learning, 2020"
 
     config: GRACEConfig
-
-    def __init__(self, config: GRACEConfig, info: GraphInfo, generator: torch.Generator) -> None:
-        super().__init__(config, info, generator)
-        self.augmentations = uniform(config)
 
     def forward(self, view: View, key: Key) -> Losses:
         """Return InfoNCE of the projections of two augmented views, over the seeds."""

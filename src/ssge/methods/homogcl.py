@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import METHODS, Method, MethodConfig
+from ssge.methods._base import EdgeDrop, Epochs, FeatureMask, Method, MethodConfig, WeightDecay, Widths
 from ssge.nn.encoders import GCN
 from ssge.nn.heads import Head
 from ssge.objectives import Losses
@@ -24,13 +22,11 @@ from ssge.views import Compose, DropEdges, MaskFeatures, View
 class HomoGCLConfig(MethodConfig):
     """Settings of HomoGCL."""
 
-    epochs: int = Field(50, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
-    weight_decay: float = Field(0.0, ge=0, description="L2 penalty, added to the gradient as in Adam.")
-    edge_drop: float = Field(0.4, ge=0, le=1, description="Probability of dropping an edge of a view.")
-    feature_mask: float = Field(0.1, ge=0, le=1, description="Probability of masking a feature column of a view.")
-    widths: tuple[PositiveInt, ...] = Field(
-        (512, 256), min_length=1, description="Width of each layer, the embedding last."
-    )
+    epochs: Epochs = 50
+    weight_decay: WeightDecay = 0.0
+    edge_drop: EdgeDrop = 0.4
+    feature_mask: FeatureMask = 0.1
+    widths: Widths = (512, 256)
     projector_width: PositiveInt | None = Field(
         None, description="Width of the projector's hidden layer. No projector if not given."
     )
@@ -42,7 +38,6 @@ class HomoGCLConfig(MethodConfig):
     mean_neighbors: bool = Field(False, description="Let all neighbors of a node count as much as one positive.")
 
 
-@METHODS.register("homogcl")
 class HomoGCL(Method):
     """Homophily in contrastive learning; formulas at `ssge.objectives.infonce` and `ssge.objectives.homophily`.
 
@@ -60,12 +55,10 @@ class HomoGCL(Method):
     where it splits another one; weights of a projector are Xavier-uniform.
     """
 
-    name: ClassVar[str] = "homogcl"
-    title: ClassVar[str] = "HomoGCL"
-    family: ClassVar[str] = "contrastive"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = "Li et al., HomoGCL: Rethinking Homophily in Graph Contrastive Learning, KDD 2023"
-    Config: ClassVar[type[MethodConfig]] = HomoGCLConfig
+    name = "homogcl"
+    title = "HomoGCL"
+    family = "contrastive"
+    reference = "Li et al., HomoGCL: Rethinking Homophily in Graph Contrastive Learning, KDD 2023"
 
     config: HomoGCLConfig
     encoder: GCN

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-from typing import ClassVar
 
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import METHODS, MethodConfig
+from ssge.methods._base import Epochs, FeatureMask, LearningRate
 from ssge.methods._diffused import Diffused, DiffusedConfig, DiffusedMethod
 from ssge.nn.encoders import GCN
 from ssge.nn.heads import Head
@@ -26,15 +25,15 @@ from ssge.views import DropEdges, MaskFeatures, View
 class MERITConfig(DiffusedConfig):
     """Settings of MERIT."""
 
-    epochs: int = Field(100, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
-    lr: float = Field(3e-4, gt=0, description="Learning rate of Adam.")
+    epochs: Epochs = 100
+    lr: LearningRate = 3e-4
     edge_drop: float = Field(
         0.2,
         ge=0,
         le=1,
         description="Share of changed edges in the first view: half dropped, as many random added.",
     )
-    feature_mask: float = Field(0.5, ge=0, le=1, description="Probability of masking a feature column of a view.")
+    feature_mask: FeatureMask = 0.5
     predictor_width: PositiveInt = Field(512, description="Width of the hidden layers of projector and predictor.")
     momentum: float = Field(0.8, ge=0, le=1, description="Momentum of the target's moving average.")
     view_weight: float = Field(
@@ -60,7 +59,6 @@ class Projected(nn.Module):
         return self.projector(self.encoder(view))  # type: ignore[no-any-return]
 
 
-@METHODS.register("merit")
 class MERIT(DiffusedMethod):
     """Multi-scale contrast of a network with itself; the formula is at `ssge.objectives.infonce`.
 
@@ -85,15 +83,12 @@ class MERIT(DiffusedMethod):
     epoch counts, where it reports the one with the best accuracy on test nodes.
     """
 
-    name: ClassVar[str] = "merit"
-    title: ClassVar[str] = "MERIT"
-    family: ClassVar[str] = "contrastive"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = (
+    name = "merit"
+    title = "MERIT"
+    reference = (
         "Jin et al., Multi-Scale Contrastive Siamese Networks for Self-Supervised Graph Representation Learning, "
         "IJCAI 2021"
     )
-    Config: ClassVar[type[MethodConfig]] = MERITConfig
 
     config: MERITConfig
 

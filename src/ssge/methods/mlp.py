@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from ssge.methods._base import METHODS, MethodConfig
-from ssge.methods._supervised import Layered, LayeredConfig
+from ssge.methods._supervised import Layered
 
 
-@METHODS.register("mlp")
 class MLP(Layered):
     """GCN without its edges: linear layers, ReLU between them, with the same dropout and penalty.
 
@@ -19,10 +15,7 @@ class MLP(Layered):
     Difference from the released code: as for GCN, biases, and a fixed number of epochs.
     """
 
-    name: ClassVar[str] = "mlp"
-    title: ClassVar[str] = "MLP"
-    inputs: ClassVar[str] = "X, Y"
-    reference: ClassVar[str] = (
-        "Kipf and Welling, Semi-Supervised Classification with Graph Convolutional Networks, 2017"
-    )
-    Config: ClassVar[type[MethodConfig]] = LayeredConfig
+    name = "mlp"
+    title = "MLP"
+    inputs = "X, Y"
+    reference = "Kipf and Welling, Semi-Supervised Classification with Graph Convolutional Networks, 2017"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import torch
-from pydantic import Field
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import METHODS, MethodConfig
+from ssge.methods._base import Epochs
 from ssge.methods._diffused import Diffused, DiffusedConfig, DiffusedMethod
 from ssge.nn.encoders import GCN
 from ssge.nn.heads import Bilinear
@@ -21,10 +18,9 @@ from ssge.views import ShuffleNodes
 class MVGRLConfig(DiffusedConfig):
     """Settings of MVGRL."""
 
-    epochs: int = Field(200, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
+    epochs: Epochs = 200
 
 
-@METHODS.register("mvgrl")
 class MVGRL(DiffusedMethod):
     """Contrastive multi-view representations; the formula is at `ssge.objectives.mutual_information.cross_view`.
 
@@ -41,14 +37,9 @@ class MVGRL(DiffusedMethod):
     self-loops count once. Only a diffusion of personalized PageRank is here, as in all its results on nodes.
     """
 
-    name: ClassVar[str] = "mvgrl"
-    title: ClassVar[str] = "MVGRL"
-    family: ClassVar[str] = "contrastive"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = (
-        "Hassani and Khasahmadi, Contrastive Multi-View Representation Learning on Graphs, ICML 2020"
-    )
-    Config: ClassVar[type[MethodConfig]] = MVGRLConfig
+    name = "mvgrl"
+    title = "MVGRL"
+    reference = "Hassani and Khasahmadi, Contrastive Multi-View Representation Learning on Graphs, ICML 2020"
 
     config: MVGRLConfig
 

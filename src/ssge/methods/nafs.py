@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from ssge.methods._base import METHODS, BaseConfig
 from ssge.methods._propagated import Propagated, PropagatedConfig
 from ssge.ops.adjacency import Adjacency
 from ssge.ops.propagation import weighted_hops
@@ -19,7 +16,6 @@ class NAFSConfig(PropagatedConfig):
     hops: PositiveInt = Field(16, description="Hops that features travel along edges [k].")
 
 
-@METHODS.register("nafs")
 class NAFS(Propagated):
     """Node-adaptive feature smoothing: each node weighs its hops (`ssge.ops.propagation.weighted_hops`).
 
@@ -27,10 +23,11 @@ class NAFS(Propagated):
     reduced columns.
     """
 
-    name: ClassVar[str] = "nafs"
-    title: ClassVar[str] = "NAFS"
-    reference: ClassVar[str] = "Zhang et al., NAFS: A Simple yet Tough-to-beat Baseline for Graph Representation, 2022"
-    Config: ClassVar[type[BaseConfig]] = NAFSConfig
+    name = "nafs"
+    title = "NAFS"
+    reference = "Zhang et al., NAFS: A Simple yet Tough-to-beat Baseline for Graph Representation, 2022"
+
+    config: NAFSConfig
 
     def propagate(self, adjacency: Adjacency, h: Tensor, chunk: int) -> Tensor:
         """Return the weighted hops."""

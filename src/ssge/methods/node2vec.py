@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from pydantic import Field
 from torch import Tensor
 
-from ssge.methods._base import METHODS, MethodConfig
 from ssge.methods._walking import Walking, WalkingConfig, Walks
 from ssge.ops.adjacency import Adjacency
 from ssge.ops.walks import Walker
@@ -20,7 +17,6 @@ class Node2VecConfig(WalkingConfig):
     q: float = Field(1.0, gt=0, description="The greater, the nearer a walk stays to where it just came from.")
 
 
-@METHODS.register("node2vec")
 class Node2Vec(Walking):
     """Second-order random walks and skip-gram with negative sampling, on the graph's edges alone.
 
@@ -36,10 +32,9 @@ class Node2Vec(Walking):
     graph x is near t if there is an edge from t to x, as the paper has it.
     """
 
-    name: ClassVar[str] = "node2vec"
-    title: ClassVar[str] = "Node2Vec"
-    reference: ClassVar[str] = "Grover and Leskovec, node2vec: Scalable Feature Learning for Networks, 2016"
-    Config: ClassVar[type[MethodConfig]] = Node2VecConfig
+    name = "node2vec"
+    title = "Node2Vec"
+    reference = "Grover and Leskovec, node2vec: Scalable Feature Learning for Networks, 2016"
 
     config: Node2VecConfig
 

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass
 
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
 from ssge.graph import Graph, GraphInfo
-from ssge.methods._base import METHODS, MethodConfig, Rate
+from ssge.methods._base import EdgeDrops, Epochs, FeatureMasks, NormalizeFeatures, Prepared
 from ssge.methods._bootstrap import Bootstrap, BootstrapConfig
 from ssge.objectives import Losses
 from ssge.objectives.relation import anchored_relation, local_relation
 from ssge.ops.adjacency import Adjacency
 from ssge.ops.diffusion import top_pagerank
 from ssge.ops.random import Key
-from ssge.views import Compose, DropEdges, MaskFeatures, View
+from ssge.views import augmented, drop_and_mask
 
 
 class RGRLConfig(BootstrapConfig):
     """Settings of RGRL."""
 
-    epochs: int = Field(300, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
-    edge_drops: tuple[Rate, Rate] = Field((0.2, 0.4), description="Probability of dropping an edge, one for each view.")
-    feature_masks: tuple[Rate, Rate] = Field(
-        (0.3, 0.4), description="Probability of masking a feature column, one for each view."
-    )
+    epochs: Epochs = 300
+    edge_drops: EdgeDrops = (0.2, 0.4)
+    feature_masks: FeatureMasks = (0.3, 0.4)
     anchors: PositiveInt = Field(512, description="Nodes that all are related to, drawn anew in each step [S].")
     anchor_base: float = Field(
         0.9, gt=0, le=1, description="A node of degree d is drawn in proportion to base^log(d+1) + floor [a]."
@@ -40,22 +37,17 @@ class RGRLConfig(BootstrapConfig):
     anchor_temperature: float = Field(0.01, gt=0, description="Temperature of the target's relations to anchors.")
     local_temperature: float = Field(1.0, gt=0, description="Temperature of the target's relations to neighbors.")
     local_weight: float = Field(1.0, ge=0, description="Weight of the relations to neighbors [lambda].")
-    normalize_features: bool = Field(False, description="Divide each row of X by its sum of absolute values.")
+    normalize_features: NormalizeFeatures = False
     released_bn: bool = Field(False, description="Train with batch normalization in evaluation mode, as released.")
 
 
-class Prepared(NamedTuple):
+@dataclass(frozen=True)
+class Related(Prepared):
     """The clean view, and the positions of the k neighbors of each node, -1 for those it lacks."""
 
-    view: View
     near: Tensor
 
-    def batches(self, key: Key) -> Iterator[Prepared]:
-        """Yield the whole graph."""
-        yield self
 
-
-@METHODS.register("rgrl")
 class RGRL(Bootstrap):
     """Relational graph representation learning; the formula stands at `ssge.objectives.relation`.
 
@@ -74,41 +66,32 @@ class RGRL(Bootstrap):
     no bias.
     """
 
-    name: ClassVar[str] = "rgrl"
-    title: ClassVar[str] = "RGRL"
-    family: ClassVar[str] = "non-contrastive"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = "Lee et al., Relational Self-Supervised Learning on Graphs, 2022"
+    name = "rgrl"
+    title = "RGRL"
+    reference = "Lee et al., Relational Self-Supervised Learning on Graphs, 2022"
     normalization = "in"
-    Config: ClassVar[type[MethodConfig]] = RGRLConfig
 
     config: RGRLConfig
 
     def __init__(self, config: RGRLConfig, info: GraphInfo, generator: torch.Generator) -> None:
         super().__init__(config, info, generator)
-        rates = zip(config.edge_drops, config.feature_masks, strict=True)
-        self.augmentations = [Compose(DropEdges(drop), MaskFeatures(mask)) for drop, mask in rates]
+        self.augmentations = drop_and_mask(config.edge_drops, config.feature_masks)
 
-    def prepare(self, graph: Graph) -> Prepared:
+    def prepare(self, graph: Graph) -> Related:
         """Return the clean view and the neighbors of each node by personalized PageRank."""
         c, view = self.config, super().prepare(graph)
-        return Prepared(view, top_pagerank(view.adjacency, c.neighbors, c.teleport, c.own_neighbor)[0])
+        return Related(view, top_pagerank(view.adjacency, c.neighbors, c.teleport, c.own_neighbor)[0])
 
-    def forward(self, batch: Prepared, key: Key) -> Losses:
+    def forward(self, batch: Related, key: Key) -> Losses:
         """Return the divergences of the relations to anchors and to neighbors."""
-        view, near = batch
-        c = self.config
+        c, view = self.config, batch.view
         anchors = self.drawn_anchors(view.adjacency, key.fold_in("anchors").generator(self.device))
-        pairs = self.crossed(*(augment(view, key.fold_in(i)) for i, augment in enumerate(self.augmentations)))
+        pairs = self.crossed(*augmented(view, self.augmentations, key))
         far = torch.stack([anchored_relation(q, t, anchors, c.student_temperature, c.anchor_temperature)
                            for q, t in pairs]).sum()  # fmt: skip
-        local = torch.stack([local_relation(q, t, near, c.student_temperature, c.local_temperature)
+        local = torch.stack([local_relation(q, t, batch.near, c.student_temperature, c.local_temperature)
                              for q, t in pairs]).sum()  # fmt: skip
         return Losses(far + c.local_weight * local, {"anchors": far.detach(), "local": local.detach()})
-
-    def encode(self, prepared: Prepared, nodes: Tensor | None = None) -> Tensor:
-        """Return the encoder's raw output, n x d, or the rows of some nodes."""
-        return super().encode(prepared.view, nodes)
 
     def drawn_anchors(self, adjacency: Adjacency, generator: torch.Generator) -> Tensor:
         """Draw different nodes, those of low degree rather than those of high degree."""

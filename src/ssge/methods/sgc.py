@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from ssge.methods._base import METHODS, BaseConfig
 from ssge.methods._propagated import Propagated, PropagatedConfig
 from ssge.ops.adjacency import Adjacency
 from ssge.ops.propagation import power
@@ -19,17 +16,17 @@ class SGCConfig(PropagatedConfig):
     hops: PositiveInt = Field(2, description="Hops that features travel along edges [K].")
 
 
-@METHODS.register("sgc")
 class SGC(Propagated):
     """Simplified graph convolution: A^K X, a GCN without weights and activations (`ssge.ops.propagation.power`).
 
     The paper trains a classifier on it; here it is the embedding.
     """
 
-    name: ClassVar[str] = "sgc"
-    title: ClassVar[str] = "SGC"
-    reference: ClassVar[str] = "Wu et al., Simplifying Graph Convolutional Networks, 2019"
-    Config: ClassVar[type[BaseConfig]] = SGCConfig
+    name = "sgc"
+    title = "SGC"
+    reference = "Wu et al., Simplifying Graph Convolutional Networks, 2019"
+
+    config: SGCConfig
 
     def propagate(self, adjacency: Adjacency, h: Tensor, chunk: int) -> Tensor:
         """Return A^K H."""

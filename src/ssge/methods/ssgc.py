@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from ssge.methods._base import METHODS, BaseConfig
 from ssge.methods._propagated import Propagated, PropagatedConfig
 from ssge.ops.adjacency import Adjacency
 from ssge.ops.propagation import mean_of_hops
@@ -20,7 +17,6 @@ class SSGCConfig(PropagatedConfig):
     alpha: float = Field(0.05, ge=0, le=1, description="Share of a node's own features [alpha].")
 
 
-@METHODS.register("ssgc")
 class SSGC(Propagated):
     """Simple spectral graph convolution: alpha X + (1 - alpha) / K * (A X + ... + A^K X).
 
@@ -28,10 +24,9 @@ class SSGC(Propagated):
     trains a classifier on it; here it is the embedding.
     """
 
-    name: ClassVar[str] = "ssgc"
-    title: ClassVar[str] = "SSGC"
-    reference: ClassVar[str] = "Zhu and Koniusz, Simple Spectral Graph Convolution, 2021"
-    Config: ClassVar[type[BaseConfig]] = SSGCConfig
+    name = "ssgc"
+    title = "SSGC"
+    reference = "Zhu and Koniusz, Simple Spectral Graph Convolution, 2021"
 
     config: SSGCConfig
 

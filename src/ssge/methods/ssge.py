@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import Field, PositiveInt, ValidationInfo, field_validator
@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from torch import Tensor
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import METHODS, Method, MethodConfig, NodeBatchConfig
+from ssge.methods._base import Method, NodeBatchConfig
 from ssge.nn.blocks import LEARNED, Block, Blocks
 from ssge.nn.encoders import ENCODERS, GCN, MLP
 from ssge.nn.running import RunningCovariance
@@ -99,7 +99,6 @@ class SSGEConfig(NodeBatchConfig):
         return width
 
 
-@METHODS.register("ssge")
 class SSGE(Method):
     """Self-supervised Gaussian embedding of graphs; the formula stands at `ssge.objectives.gaussian`.
 
@@ -116,12 +115,10 @@ class SSGE(Method):
     so that what two convolutions lose is not lost (`ssge.nn.blocks.Blocks`). The training is the same.
     """
 
-    name: ClassVar[str] = "ssge"
-    title: ClassVar[str] = "SSGE"
-    family: ClassVar[str] = "non-contrastive"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = "Liu et al., Negative-Free Self-Supervised Gaussian Embedding of Graphs, 2024"
-    Config: ClassVar[type[MethodConfig]] = SSGEConfig
+    name = "ssge"
+    title = "SSGE"
+    family = "non-contrastive"
+    reference = "Liu et al., Negative-Free Self-Supervised Gaussian Embedding of Graphs, 2024"
 
     config: SSGEConfig
     encoder: GCN | MLP
@@ -130,6 +127,7 @@ class SSGE(Method):
     def __init__(self, config: SSGEConfig, info: GraphInfo, generator: torch.Generator) -> None:
         super().__init__(config, info)
         self.normalization, self.offset = config.normalization, config.offset
+        self.of_moments = config.objective == "gaussian"  # the others compare nodes one by one
         widths = (info.num_features, *config.widths)
         self.encoder = ENCODERS[config.encoder](widths, config.activation, generator, config.output_bias)
         momentum = config.covariance_momentum
@@ -138,11 +136,6 @@ class SSGE(Method):
         if config.blocks != LEARNED:
             self.blocks = Blocks(config.blocks, info.num_features, config.columns, config.hops)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
-
-    @property
-    def of_moments(self) -> bool:
-        """Whether the loss is made of moments; the other objectives compare nodes one by one."""
-        return self.config.objective == "gaussian"
 
     @classmethod
     def default_config(cls, info: GraphInfo) -> dict[str, Any]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from ssge.graph import GraphInfo
 from ssge.methods._autoencoder import Autoencoder, AutoencoderConfig
-from ssge.methods._base import METHODS, MethodConfig
 from ssge.nn.encoders import GCN
 from ssge.objectives import Losses
 from ssge.objectives.reconstruction import gaussian_kl
@@ -26,7 +23,6 @@ class VGAEConfig(AutoencoderConfig):
     divergence_weight: float = Field(1.0, ge=0, description="Weight of the divergence from N(0, I), divided by n.")
 
 
-@METHODS.register("vgae")
 class VGAE(Autoencoder):
     """Variational graph autoencoder; the formulas stand at `ssge.objectives.reconstruction`.
 
@@ -40,12 +36,9 @@ class VGAE(Autoencoder):
     Differences from the released code: those of GAE, and the cut-off, which it does not have.
     """
 
-    name: ClassVar[str] = "vgae"
-    title: ClassVar[str] = "VGAE"
-    family: ClassVar[str] = "traditional"
-    inputs: ClassVar[str] = "A, X"
-    reference: ClassVar[str] = "Kipf and Welling, Variational Graph Auto-Encoders, 2016"
-    Config: ClassVar[type[MethodConfig]] = VGAEConfig
+    name = "vgae"
+    title = "VGAE"
+    reference = "Kipf and Welling, Variational Graph Auto-Encoders, 2016"
 
     config: VGAEConfig
 
