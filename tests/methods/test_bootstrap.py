@@ -136,7 +136,7 @@ def test_rgrl_finds_neighbors_by_pagerank_once_for_a_graph() -> None:
     for epoch in range(2):
         ((batch, _),) = batches(method, prepared, Key(0).fold_in("train", epoch))
         assert batch is prepared
-    near, _ = top_pagerank(prepared.view.adjacency, 3, 0.3)
+    near = top_pagerank(prepared.view.adjacency, 3, 0.3)
     assert torch.equal(prepared.near, near)
 
 

@@ -80,7 +80,7 @@ class RGRL(Bootstrap):
     def prepare(self, graph: Graph) -> Related:
         """Return the clean view and the neighbors of each node by personalized PageRank."""
         c, view = self.config, super().prepare(graph)
-        return Related(view, top_pagerank(view.adjacency, c.neighbors, c.teleport, c.own_neighbor)[0])
+        return Related(view, top_pagerank(view.adjacency, c.neighbors, c.teleport, c.own_neighbor))
 
     def forward(self, batch: Related, key: Key) -> Losses:
         """Return the divergences of the relations to anchors and to neighbors."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +22,7 @@ from ssge.views import View
 CHUNK = 1 << 16
 """Nodes that are encoded at once when a graph is embedded."""
 _ROWS = 256
-"""CSR that are worked on at a time where several passes over them can find them in the cache."""
+"""Rows that are worked on at a time where several passes over them can find them in the cache."""
 
 
 class _ELU(torch.autograd.Function):
@@ -178,6 +178,9 @@ class _Encoder(nn.Module, ABC):
         Whether the last layer is followed by normalization and activation as the others are.
     """
 
+    like_linear: ClassVar[bool] = False
+    """Whether layers before a normalization begin as `torch.nn.Linear`: weights bound by the inputs, and a bias."""
+
     def __init__(
         self,
         widths: Sequence[int],
@@ -190,21 +193,14 @@ class _Encoder(nn.Module, ABC):
         super().__init__()
         last = len(widths) - 2
         active = widths[1:] if output_activation else widths[1:-1]
-        biased = [self._biased(norm) if layer < last or output_activation else output_bias for layer in range(last + 1)]
+        hidden_bias = norm is None or self.like_linear  # a normalization would cancel it
+        biased = [hidden_bias if layer < last or output_activation else output_bias for layer in range(last + 1)]
         self.layers = nn.ModuleList(
-            Affine(inputs, outputs, bias, generator, self._by_inputs(norm))
+            Affine(inputs, outputs, bias, generator, by_inputs=norm is not None and self.like_linear)
             for (inputs, outputs), bias in zip(pairwise(widths), biased, strict=True)
         )
         self.activations = nn.ModuleList(ACTIVATIONS[activation]() for _ in active)
         self.norms = nn.ModuleList(BatchNorm(width, norm) for width in active if norm is not None)
-
-    def _biased(self, norm: float | None) -> bool:
-        """Say whether a layer before an activation has a bias: not if a batch normalization cancels it."""
-        return norm is None
-
-    def _by_inputs(self, norm: float | None) -> bool:
-        """Say whether the bound of initial weights follows from a layer's inputs alone."""
-        return False
 
     def _finished(self, index: int, product: Tensor) -> Tensor:
         """Make a layer's output of its product: bias, normalization, activation; in place where that can be."""
@@ -271,26 +267,24 @@ class GCN(_Encoder):
         assert isinstance(view.adjacency, StreamedAdjacency)
         if len(self.norms):
             raise InputError("Batch normalization needs all rows in memory: an encoder with it cannot be streamed.")
-        kept, stages, before = view.features.kept, list[Stage](), list[_Step]()
+        kept, stages, before = view.features.kept, list[Stage](), Stage()
         columns = None if kept is None else kept.nonzero().squeeze(1)
         for index, layer in enumerate(self.affine):
             inputs, outputs = (
                 layer.weight.shape if columns is None or index else (columns.numel(), layer.weight.shape[1])
             )
-            multiplied = partial(_multiplied, layer.weight, columns if index == 0 else None)
-            step = _Step(multiplied, (layer.weight,))
-            finish = _Step(partial(self._finished, index), self._finishing(index))
-            last = index == len(self.layers) - 1
-            if last and factored:
-                stages.append(_composed(before))
-                before = []
+            step = Stage(partial(_multiplied, layer.weight, columns if index == 0 else None), (layer.weight,))
+            finish = Stage(partial(self._finished, index), self._finishing(index))
+            if index == len(self.layers) - 1 and factored:
+                stages.append(before)
+                before = Stage()
             elif inputs > (2 if index == 0 else 1) * outputs:
-                stages.append(_composed([*before, step]))
-                before = [finish]
+                stages.append(before.then(step))
+                before = finish
             else:
-                stages.append(_composed(before))
-                before = [step, finish]
-        return RowStream(view.features, view.adjacency, [*stages, _composed(before)])
+                stages.append(before)
+                before = step.then(finish)
+        return RowStream(view.features, view.adjacency, [*stages, before])
 
     def _finishing(self, index: int) -> tuple[Tensor, ...]:
         """Return the parameters of `_finished`."""
@@ -317,28 +311,21 @@ class GCN(_Encoder):
         return hidden
 
 
-class _Step(NamedTuple):
-    """A function of single rows, and its parameters."""
-
-    function: Callable[[Tensor], Tensor]
-    parameters: tuple[Tensor, ...]
-
-
-def _composed(steps: Sequence[_Step]) -> Stage:
-    if not steps:
-        return Stage()
-    functions = [step.function for step in steps]
-    parameters = tuple(p for step in steps for p in step.parameters)
-    return Stage(lambda rows: reduce(lambda x, f: f(x), functions, rows), parameters)
-
-
 def _multiplied(weight: Tensor, columns: Tensor | None, rows: Tensor) -> Tensor:
     return rows @ (weight if columns is None else weight.index_select(0, columns))
 
 
 @ENCODERS.register("mlp")
 class MLP(_Encoder):
-    """Perceptron on the features alone, with batch normalization before each activation; edges play no part."""
+    """Perceptron on the features alone, with batch normalization before each activation; edges play no part.
+
+    Layers begin as `torch.nn.Linear` does, of which such perceptrons are usually made. The normalized output is blind
+    to the size of the weights, but smaller ones turn faster under Adam's steps: on CoauthorCS the paper's schedule then
+    reaches an effective rank of 30, and 9 with Xavier's bound. The bias is that of the released code of SSGE, though
+    the normalization cancels it.
+    """
+
+    like_linear = True
 
     def __init__(
         self,
@@ -350,18 +337,6 @@ class MLP(_Encoder):
         output_activation: bool = False,
     ) -> None:
         super().__init__(widths, activation, generator, output_bias, norm, output_activation)
-
-    def _biased(self, norm: float | None) -> bool:
-        """Say yes, as the released code of SSGE does, though the normalization cancels it."""
-        return True
-
-    def _by_inputs(self, norm: float | None) -> bool:
-        """Say yes under a normalization: so `torch.nn.Linear` begins, of which such perceptrons are usually made.
-
-        The normalized output is blind to the size of the weights, but smaller ones turn faster under Adam's steps: on
-        CoauthorCS the paper's schedule then reaches an effective rank of 30, and 9 with Xavier's bound.
-        """
-        return norm is not None
 
     @property
     def hops(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -46,13 +46,13 @@ class Pattern:
         Whether any edge weight differs from 1.
     nodes
         Positions of the nodes in the whole graph, if this is a subgraph.
-    incident
-        In- and out-edges of the nodes in the whole graph, if this is a subgraph.
     whole
-        The pattern of the whole graph, if this is a subgraph.
+        The pattern of the whole graph, if this is a subgraph whose degrees count.
 
     Attributes
     ----------
+    incident
+        In- and out-edges of the nodes in the whole graph, if that is given.
     outgoing, order
         The transpose, by source, and the position in ``incoming`` of each of its entries.
     loops
@@ -64,11 +64,12 @@ class Pattern:
         incoming: CSR,
         weighted: bool,
         nodes: Tensor | None = None,
-        incident: tuple[Incident, Incident] | None = None,
         whole: Pattern | None = None,
     ) -> None:
-        self.incoming, self.weighted, self.nodes, self.incident = incoming, weighted, nodes, incident
-        self._whole = whole
+        self.incoming, self.weighted, self.nodes, self._whole = incoming, weighted, nodes, whole
+        self.incident: tuple[Incident, Incident] | None = None
+        if whole is not None and nodes is not None:
+            self.incident = _incident(whole.incoming, nodes, into=True), _incident(whole.outgoing, nodes)
         self.outgoing, self.order = transpose(incoming, incoming.indptr.numel() - 1)
         self.loops = (incoming.indices == row_indices(incoming.indptr)).nonzero().squeeze(1)
 
@@ -114,6 +115,9 @@ class Adjacency:
     drops
         Keys and rates with which edges were dropped: one rate, or one per entry of ``pattern.whole.incoming``.
     """
+
+    normalized: ClassVar[bool] = True
+    """Whether degrees count, as here."""
 
     def __init__(
         self,
@@ -211,21 +215,10 @@ class Adjacency:
         position[nodes] = torch.arange(nodes.numel(), dtype=torch.int32, device=self.device)
         rows = pattern.incoming.select(nodes)
         rows = rows._replace(indices=position[rows.indices])
-        if pattern.incident is None:
-            incident = self._incident(pattern.incoming, nodes, into=True), self._incident(pattern.outgoing, nodes)
-        else:
-            incident = _restrict(pattern.incident[0], position), _restrict(pattern.incident[1], position)
-        inner = _select(rows, rows.indices >= 0, weighted=True)
-        whole = nodes if pattern.nodes is None else pattern.nodes[nodes]
-        inside = Pattern(inner, pattern.weighted, whole, incident, pattern.whole)
-        return Adjacency(inside, self.normalization, self.drops)
-
-    def _incident(self, matrix: CSR, nodes: Tensor, into: bool = False) -> Incident:
-        rows = matrix.select(nodes)
-        node = row_indices(rows.indptr).long()
-        ends = (rows.indices.long(), nodes[node])
-        source, target = ends if into else ends[::-1]
-        return Incident(node, edge_ids(source, target), rows.values)
+        nodes = nodes if pattern.nodes is None else pattern.nodes[nodes]
+        whole = pattern.whole if self.normalized else None
+        inside = Pattern(rows.filter(rows.indices >= 0), pattern.weighted, nodes, whole)
+        return type(self)(inside, self.normalization, self.drops)
 
     @cached_property
     def entries(self) -> tuple[CSR, CSR]:
@@ -234,8 +227,8 @@ class Adjacency:
         if self.kept is None:
             return incoming, outgoing
         return (
-            _select(incoming, self.kept, self.pattern.weighted),
-            _select(outgoing, self.kept.index_select(0, self.pattern.order), self.pattern.weighted),
+            incoming.filter(self.kept, alike=not self.pattern.weighted),
+            outgoing.filter(self.kept.index_select(0, self.pattern.order), alike=not self.pattern.weighted),
         )
 
     @cached_property
@@ -291,20 +284,12 @@ def edge_ids(source: Tensor, target: Tensor, nodes: Tensor | None = None) -> Ten
     return (source << 32).bitwise_or_(target)
 
 
-def _restrict(edges: Incident, position: Tensor) -> Incident:
-    """Return the edges of the nodes that have a new position."""
-    node = position[edges.node].long()
-    kept = node >= 0
-    return Incident(node[kept], edges.edge_ids[kept], edges.weights[kept])
-
-
-def _select(matrix: CSR, kept: Tensor, weighted: bool) -> CSR:
-    """Leave only some entries; the values of an unweighted pattern are all one, so any will do."""
-    before = torch.zeros(kept.numel() + 1, dtype=matrix.indptr.dtype, device=kept.device)
-    torch.cumsum(kept, 0, out=before[1:])
-    indices = matrix.indices.masked_select(kept)
-    values = matrix.values.masked_select(kept) if weighted else matrix.values[: indices.numel()]
-    return CSR(before[matrix.indptr], indices, values)
+def _incident(matrix: CSR, nodes: Tensor, into: bool = False) -> Incident:
+    rows = matrix.select(nodes)
+    node = row_indices(rows.indptr).long()
+    ends = (rows.indices.long(), nodes[node])
+    source, target = ends if into else ends[::-1]
+    return Incident(node, edge_ids(source, target), rows.values)
 
 
 def _distinct(nodes: Tensor) -> Tensor:

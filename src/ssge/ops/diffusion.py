@@ -22,7 +22,6 @@ from torch import Tensor
 
 from ssge.errors import InputError
 from ssge.ops.adjacency import Adjacency, Pattern
-from ssge.ops.random import Key
 from ssge.ops.sparse import CSR, SparseMatrix, csr_tensor, spmm
 
 ColumnScale: TypeAlias = Literal["none", "sum", "max"]
@@ -33,10 +32,9 @@ EXACT_NODES = 1 << 13
 
 
 class Diffusion(Adjacency):
-    """A diffusion matrix in the place of a view's adjacency: taken as it is, without normalization.
+    """A diffusion matrix in the place of a view's adjacency: taken as it is, without normalization."""
 
-    It has no use for the parameter ``normalization``.
-    """
+    normalized = False
 
     @classmethod
     def of_rows(cls, rows: CSR) -> Diffusion:
@@ -48,20 +46,6 @@ class Diffusion(Adjacency):
         """The matrix and its transpose."""
         return SparseMatrix(*self.entries)
 
-    def drop_edges(self, key: Key, rate: float | Tensor) -> Diffusion:
-        """Return the matrix without the entries that the key drops; its diagonal always stays."""
-        return Diffusion(self.pattern, drops=(*self.drops, (key, rate)))
-
-    def subgraph(self, nodes: Tensor) -> Diffusion:
-        """Return the rows and columns of some nodes (ascending)."""
-        pattern = self.pattern
-        position = torch.full((pattern.incoming.indptr.numel() - 1,), -1, dtype=torch.int32, device=self.device)
-        position[nodes] = torch.arange(nodes.numel(), dtype=torch.int32, device=self.device)
-        rows = pattern.incoming.select(nodes)
-        rows = rows._replace(indices=position[rows.indices])
-        whole = nodes if pattern.nodes is None else pattern.nodes[nodes]
-        return Diffusion(Pattern(rows.filter(rows.indices >= 0), True, whole), drops=self.drops)
-
 
 def top_pagerank(
     adjacency: Adjacency,
@@ -70,11 +54,10 @@ def top_pagerank(
     itself: bool = False,
     tolerance: float = 1e-4,
     chunk: int | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Return the k nodes with the largest entries in each row of S, largest first, and these entries.
+) -> Tensor:
+    """Return the k nodes with the largest entries in each row of S, largest first, n x k.
 
-    The node itself is left out unless asked for. A node that reaches fewer than k has -1 in place of the missing ones,
-    with entry 0.
+    The node itself is left out unless asked for. A node that reaches fewer than k has -1 in place of the missing ones.
 
     Parameters
     ----------
@@ -89,21 +72,18 @@ def top_pagerank(
     tolerance
         See `pagerank`.
     chunk
-        CSR of S at a time; by default as many as 2^22 numbers hold.
+        Rows of S at a time; by default as many as 2^22 numbers hold.
     """
     n = adjacency.matrix.shape[0]
     positions = torch.full((n, k), -1, dtype=torch.int64, device=adjacency.device)
-    entries = torch.zeros(n, k, dtype=adjacency.matrix.rows.values.dtype, device=adjacency.device)
-    step, found = chunk or max(1, _ENTRIES // n), min(k, n)
-    for start in range(0, n, step):
-        nodes = torch.arange(start, min(start + step, n), device=adjacency.device)
-        rows = pagerank(adjacency, nodes, teleport, tolerance)
+    start, found = 0, min(k, n)
+    for rows in _pushed_rows(adjacency, teleport, tolerance, chunk):
         if not itself:
-            rows[torch.arange(nodes.numel(), device=nodes.device), nodes] = 0
+            rows.diagonal(start).zero_()
         largest, order = rows.topk(found, 1)
-        positions[nodes, :found] = torch.where(largest > 0, order, -1)
-        entries[nodes, :found] = largest
-    return positions, entries
+        positions[start : start + len(rows), :found] = torch.where(largest > 0, order, -1)
+        start += len(rows)
+    return positions
 
 
 def pagerank(adjacency: Adjacency, nodes: Tensor, teleport: float = 0.15, tolerance: float = 1e-4) -> Tensor:
@@ -242,10 +222,10 @@ def _is_symmetric(adjacency: Adjacency) -> bool:
     return same and torch.allclose(rows.values, columns.values())
 
 
-def _pushed_rows(adjacency: Adjacency, teleport: float, tolerance: float) -> Iterator[Tensor]:
+def _pushed_rows(adjacency: Adjacency, teleport: float, tolerance: float, chunk: int | None = None) -> Iterator[Tensor]:
     """Yield S in groups of rows, by `pagerank`."""
     n = adjacency.matrix.shape[0]
-    step = max(1, _ENTRIES // n)
+    step = chunk or max(1, _ENTRIES // n)
     for start in range(0, n, step):
         nodes = torch.arange(start, min(start + step, n), device=adjacency.device)
         yield pagerank(adjacency, nodes, teleport, tolerance)

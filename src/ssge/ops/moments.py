@@ -56,7 +56,8 @@ def moments(z1: Tensor, z2: Tensor | None = None, weight: Tensor | None = None) 
     """
     if z2 is None:
         n, (mean,) = column_means(z1)
-        (scatter,) = total(_One.apply(z1, mean), same=True)  # type: ignore[no-untyped-call]
+        centered = _centered(z1, mean)
+        (scatter,) = total((centered.t() @ centered).to(mean.dtype), same=True)
         return Moments(n, (mean,), (scatter,), None)
     if isinstance(z1, RowStream) and isinstance(z2, RowStream):  # they stand in for matrices
         n, (mean1, mean2, scatter1, scatter2, both) = z1.shape[0], streamed_moments(z1, z2, weight is not None)
@@ -174,24 +175,11 @@ def correlation(scatter: Tensor, inverse_deviation: Tensor, n: int) -> Tensor:
     return scatter * (inverse_deviation / max(n - 1, 1)).unsqueeze(1) * inverse_deviation
 
 
-class _One(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, z: Tensor, mean: Tensor) -> Tensor:
-        centered, scatter = _centered(z, mean), mean.new_zeros(z.shape[1], z.shape[1])
-        _add_upper(scatter, centered)
-        ctx.save_for_backward(centered)
-        return _mirrored(scatter)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, scatter: Tensor) -> tuple[Tensor, None]:
-        # Centering needs no further term: the columns of `centered` sum to zero, and so do those of the result.
-        centered: Tensor = ctx.saved_tensors[0]
-        return centered @ (scatter + scatter.t()).to(centered.dtype), None
-
-
 class _Two(torch.autograd.Function):
-    """Scatter of both views, and how they go together: column by column, or the scatter of their sum."""
+    """Scatter of both views, and how they go together: column by column, or the scatter of their sum.
+
+    Centering adds no term to the gradient: centered columns sum to zero, and so do those of the result.
+    """
 
     @staticmethod
     def forward(ctx: Any, z1: Tensor, z2: Tensor, mean1: Tensor, mean2: Tensor, whole: bool) -> tuple[Tensor, ...]:

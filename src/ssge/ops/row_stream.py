@@ -29,6 +29,12 @@ class Stage(NamedTuple):
         """Return the function of some rows."""
         return rows if self.function is None else self.function(rows)
 
+    def then(self, other: Stage) -> Stage:
+        """Return this function followed by another."""
+        if self.function is None:
+            return other
+        return Stage(lambda rows: other(self(rows)), (*self.parameters, *other.parameters))
+
 
 class RowStream:
     """The matrix U of a view; rows are computed when they are read, up to the last product with A.

@@ -37,11 +37,13 @@ class CSR(NamedTuple):
         entries = torch.arange(int(indptr[-1]), device=rows.device) + shift.repeat_interleave(counts)
         return CSR(indptr, self.indices[entries], self.values[entries])
 
-    def filter(self, kept: Tensor) -> CSR:
-        """Return the matrix with some of its entries, by a mask."""
+    def filter(self, kept: Tensor, alike: bool = False) -> CSR:
+        """Return the matrix with some of its entries, by a mask; of values that are all alike any will do."""
         before = torch.zeros(kept.numel() + 1, dtype=self.indptr.dtype, device=kept.device)
         torch.cumsum(kept, 0, out=before[1:])
-        return CSR(before[self.indptr], self.indices[kept], self.values[kept])
+        indices = self.indices.masked_select(kept)
+        values = self.values[: indices.numel()] if alike else self.values.masked_select(kept)
+        return CSR(before[self.indptr], indices, values)
 
 
 def csr_from_coo(row: Tensor, column: Tensor, num_rows: int, dtype: torch.dtype) -> CSR:
