@@ -30,9 +30,9 @@ log = logging.getLogger(__name__)
 
 
 class Labeled(NamedTuple):
-    """Nodes with a label: their positions, and a graph of these nodes alone, without edges."""
+    """Nodes with a label: their positions, and a graph that has these nodes alone."""
 
-    rows: NDArray[np.int64]
+    rows: NDArray[np.int64] | slice
     graph: Graph
 
 
@@ -128,24 +128,38 @@ def fit_seeds(
     return folders
 
 
-def score(folder: RunFolder, graph: Graph, protocol: Protocol, force: bool = False) -> RunRecord:
-    """Score the embedding of a run and keep the scores in its record and card; scores that are there are kept."""
+def score(
+    folder: RunFolder, graph: Graph, protocol: Protocol, force: bool = False, labeled: Labeled | None = None
+) -> RunRecord:
+    """Score the embedding of a run and keep the scores in its record and card; scores that are there are kept.
+
+    Scores by other labels than the graph's are kept nowhere.
+    """
     record = folder.read_record()
     embedding = folder.read_embedding()
     if not np.array_equal(embedding.node_ids, graph.node_ids):
         raise InputError(f"The embedding in {folder.path} is not of {graph.name}: its node ids are others.")
+    if labeled is not None:
+        record = record.model_copy(update={"scores": {}})
     if force or protocol.name not in record.scores:
         log.info("scoring %s by protocol %s", folder.path, protocol.name)
-        record.scores[protocol.name] = _judged(embedding.vectors, graph, protocol, record)
-        folder.write_record(record)
+        record.scores[protocol.name] = _judged(embedding.vectors, graph, protocol, record, labeled)
+        if labeled is None:
+            folder.write_record(record)
     return record
 
 
 def _judged(
-    vectors: NDArray[np.floating[Any]], graph: Graph, protocol: Protocol, record: RunRecord, probed: bool = True
+    vectors: NDArray[np.floating[Any]],
+    graph: Graph,
+    protocol: Protocol,
+    record: RunRecord,
+    labeled: Labeled | None,
+    probed: bool = True,
 ) -> Scores:
-    """Score an embedding by probes, or a supervised method by its own class scores."""
-    facts = facts_of(record.dataset)
+    """Score an embedding of all nodes by probes, or a supervised method by its own class scores."""
+    rows, graph = labeled or Labeled(slice(None), graph)
+    vectors, facts = vectors[rows], facts_of(record.dataset)
     if record.splits is None:
         known = [scores for name, scores in record.scores.items() if name != protocol.name]
         return evaluate(vectors, graph, protocol, record.scale, probed, known, facts)
@@ -203,12 +217,6 @@ class Kept:
             for seed in range(seeds if planned.method.trained else 0)
         ]  # fmt: skip
 
-    def judged(self, vectors: NDArray[np.floating[Any]], record: RunRecord, probed: bool = True) -> Scores:
-        """Score an embedding of all nodes."""
-        if self.labeled is None:
-            return _judged(vectors, self.graph, self.protocol, record, probed)
-        return _judged(vectors[self.labeled.rows], self.labeled.graph, self.protocol, record, probed)
-
     def reference(
         self,
         name: str,
@@ -233,7 +241,9 @@ class Kept:
             )
         if self.protocol.name not in record.scores:
             log.info("scoring %s, seed %d, by protocol %s", name, seed, self.protocol.name)
-            record.scores[self.protocol.name] = self.judged(embedding(), record, probed)
+            record.scores[self.protocol.name] = _judged(
+                embedding(), self.graph, self.protocol, record, self.labeled, probed
+            )
             path.parent.mkdir(parents=True, exist_ok=True)
             record.write(path)
         return record

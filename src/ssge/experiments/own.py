@@ -133,12 +133,16 @@ def compare_methods(
     referenced, device, force, quiet
         As in `ssge.experiments.compare.compare`.
     """
-    fitted = _fitted(methods, graph, protocol, seeds, out, dataset, reading, labeled, device, force, quiet)
+    fitted = fit_methods(
+        methods, graph, seeds, out, dataset=dataset, reading=reading, protocol=protocol, device=device, force=force,
+        quiet=quiet,
+    )  # fmt: skip
     marks = {} if labeled is None else {"labels": digest(labeled)}
     shared = Kept(out / "references", dataset, graph, protocol, marks, force, labeled)
     records = shared.references() if referenced else []
-    for title, (kept, folders) in fitted.items():
-        records += [_scored(folder, graph, kept).model_copy(update={"method": title}) for folder in folders]
+    for title, folders in fitted.items():
+        scored = (score(folder, graph, protocol, force, labeled) for folder in folders)
+        records += [record.model_copy(update={"method": title}) for record in scored]
     return Comparison(records, protocol.name, next(iter(fitted)))
 
 
@@ -150,29 +154,12 @@ def fit_methods(
     *,
     dataset: str,
     reading: Mapping[str, Any] | None = None,
+    protocol: Protocol = PROTOCOLS["quick"],
     device: str = "cpu",
     force: bool = False,
     quiet: bool = False,
 ) -> dict[str, list[RunFolder]]:
     """Fit methods as `compare_methods` does, without scoring them; return their folders by title."""
-    protocol = PROTOCOLS["quick"]
-    fitted = _fitted(methods, graph, protocol, seeds, out, dataset, reading, None, device, force, quiet)
-    return {title: folders for title, (_, folders) in fitted.items()}
-
-
-def _fitted(
-    methods: Sequence[str],
-    graph: Graph,
-    protocol: Protocol,
-    seeds: int,
-    out: Path,
-    dataset: str,
-    reading: Mapping[str, Any] | None,
-    labeled: Labeled | None,
-    device: str,
-    force: bool,
-    quiet: bool,
-) -> dict[str, tuple[Kept, list[RunFolder]]]:
     if seeds < 1:
         raise InputError(f"seeds must be 1 or more; received {seeds}.")
     plans = [plan(graph.info, name.strip(), device=device) for name in methods if name.strip()]
@@ -180,9 +167,9 @@ def _fitted(
         raise InputError("methods must name one method at least; received none.")
     fitted = {}
     for planned in plans:
-        name, config = planned.method.name, planned.config.model_dump(mode="json")
-        kept = Kept(out / name, dataset, graph, protocol, config, force, labeled)
-        fitted[planned.method.title] = kept, fit_seeds(planned, graph, seeds, kept, quiet, dict(reading or {}))
+        config = planned.config.model_dump(mode="json")
+        kept = Kept(out / planned.method.name, dataset, graph, protocol, config, force)
+        fitted[planned.method.title] = fit_seeds(planned, graph, seeds, kept, quiet, dict(reading or {}))
     return fitted
 
 
@@ -206,8 +193,8 @@ def compare_runs(
         name = title if titles.count(title) == 1 else f"{title} ({places})"
         names.append(name)
         for folder in group:
-            kept = Kept(folder.path.parent, dataset, graph, protocol, {}, False, labeled)
-            records.append(_scored(folder, graph, kept).model_copy(update={"method": name}))
+            record = score(folder, graph, protocol, labeled=labeled)
+            records.append(record.model_copy(update={"method": name}))
     return Comparison(records, protocol.name, names[0])
 
 
@@ -220,18 +207,6 @@ def _references(graph: Graph, protocol: Protocol, dataset: str, labeled: Labeled
     """Score the reference rows and keep them nowhere: a run's folder belongs to the run."""
     with TemporaryDirectory() as place:
         return Kept(Path(place), dataset, graph, protocol, {}, False, labeled).references()
-
-
-def _scored(folder: RunFolder, graph: Graph, kept: Kept) -> RunRecord:
-    """Return the record of a run with its scores, which it keeps if the labels are those of the graph."""
-    if kept.labeled is None:
-        return score(folder, graph, kept.protocol, kept.force)
-    record, embedding = folder.read_record(), folder.read_embedding()
-    if not np.array_equal(embedding.node_ids, graph.node_ids):
-        raise InputError(f"The embedding in {folder.path} is not of {graph.name}: its node ids are others.")
-    log.info("scoring %s by protocol %s", folder.path, kept.protocol.name)
-    scores = kept.judged(embedding.vectors, record.model_copy(update={"scores": {}}))
-    return record.model_copy(update={"scores": {kept.protocol.name: scores}})
 
 
 def label_nodes(graph: Graph, nodes: NDArray[np.int64], labels: Sequence[Any]) -> Labeled:
@@ -248,7 +223,7 @@ def label_nodes(graph: Graph, nodes: NDArray[np.int64], labels: Sequence[Any]) -
 
 def digest(labeled: Labeled) -> str:
     """Return what tells labels from others."""
-    assert labeled.graph.labels is not None
+    assert labeled.graph.labels is not None and isinstance(labeled.rows, np.ndarray)
     return hashlib.sha256(labeled.rows.tobytes() + labeled.graph.labels.tobytes()).hexdigest()[:16]
 
 

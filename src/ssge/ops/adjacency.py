@@ -70,6 +70,7 @@ class Pattern:
         self.incident: tuple[Incident, Incident] | None = None
         if whole is not None and nodes is not None:
             self.incident = _incident(whole.incoming, nodes, into=True), _incident(whole.outgoing, nodes)
+        self.outgoing: CSR
         self.outgoing, self.order = transpose(incoming, incoming.indptr.numel() - 1)
         self.loops = (incoming.indices == row_indices(incoming.indptr)).nonzero().squeeze(1)
 

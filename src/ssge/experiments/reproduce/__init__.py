@@ -5,8 +5,9 @@ A finished run is a record on disk and is never computed again, unless the code 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from ssge.experiments import efficiency
 from ssge.experiments.reproduce import published, sweeps, tables
@@ -18,51 +19,46 @@ COST_SECONDS = 3.0
 """How long each training of the comparison of efficiency is measured."""
 
 
-def _jobs(name: str, scope: Scope) -> list[Job]:
-    """Return the runs that a table or figure needs."""
-    needs: dict[str, Callable[[], Sequence[Job]]] = {
-        "classification": lambda: tables.compared(scope, published.METHODS, published.DATASETS),
-        "clustering": lambda: tables.compared(scope, published.CLUSTERED, published.DATASETS[:3]),
-        "ablation": lambda: list(tables.ablation_jobs(scope).values()),
-        "covariance": lambda: [job for (_, d), job in tables.ablation_jobs(scope).items() if d == scope.datasets[0]],
-        "uniformity": lambda: list(sweeps.circle_jobs(scope).values()),
-        "lambda": lambda: list(sweeps.lambda_jobs(scope).values()),
-        "dimension": lambda: list(sweeps.dimension_jobs(scope).values()),
-        "augmentation": lambda: list(sweeps.augmentation_jobs(scope).values()),
-        "efficiency": lambda: [],
-    }
-    return list(needs[name]())
+class Experiment(NamedTuple):
+    """A table or figure: the runs that it needs, and what writes it from their results."""
+
+    jobs: Callable[[Scope], Iterable[Job]]
+    write: Callable[[Scope, Done], list[Path]]
 
 
-EXPERIMENTS = (
-    "classification", "clustering", "efficiency", "ablation", "covariance", "uniformity", "lambda", "dimension",
-    "augmentation",
-)  # fmt: skip
-"""Names of the tables and figures, in the paper's order."""
+def _efficiency(scope: Scope, done: Done) -> list[Path]:
+    cells = [cell for cell in efficiency.PUBLISHED if cell[1] in scope.datasets]
+    return tables.efficiency(costs(cells, scope, COST_SECONDS, done.quiet)).write(scope.out) if cells else []
 
 
-def reproduce(names: Sequence[str], scope: Scope, quiet: bool = False) -> dict[str, list[Path]]:
+EXPERIMENTS = {
+    "classification": Experiment(
+        lambda scope: tables.compared(scope, published.METHODS, published.DATASETS),
+        lambda scope, done: tables.classification(scope, done).write(scope.out),
+    ),
+    "clustering": Experiment(
+        lambda scope: tables.compared(scope, published.CLUSTERED, published.DATASETS[:3]),
+        lambda scope, done: tables.clustering(scope, done).write(scope.out),
+    ),
+    "efficiency": Experiment(lambda scope: [], _efficiency),
+    "ablation": Experiment(
+        lambda scope: tables.ablation_jobs(scope).values(),
+        lambda scope, done: tables.ablation(scope, done).write(scope.out),
+    ),
+    "covariance": Experiment(
+        lambda scope: [job for (_, name), job in tables.ablation_jobs(scope).items() if name == scope.datasets[0]],
+        lambda scope, done: sweeps.covariance(scope, done, tables.ablation_jobs(scope)),
+    ),
+    "uniformity": Experiment(lambda scope: sweeps.circle_jobs(scope).values(), sweeps.uniformity),
+    "lambda": Experiment(lambda scope: sweeps.lambda_jobs(scope).values(), sweeps.over_lambda),
+    "dimension": Experiment(lambda scope: sweeps.dimension_jobs(scope).values(), sweeps.over_dimension),
+    "augmentation": Experiment(lambda scope: sweeps.augmentation_jobs(scope).values(), sweeps.augmentation),
+}
+"""The tables and figures by name, in the paper's order."""
+
+
+def reproduce(names: Iterable[str], scope: Scope, quiet: bool = False) -> dict[str, list[Path]]:
     """Run what is missing and write tables (Markdown, CSV, LaTeX) and figures (PNG, SVG) into the scope's folder."""
-    done = carry_out([job for name in names for job in _jobs(name, scope)], scope, quiet)
-    return {name: _write(name, scope, done, quiet) for name in names}
-
-
-def _write(name: str, scope: Scope, done: Done, quiet: bool) -> list[Path]:
-    if name == "efficiency":
-        cells = [cell for cell in efficiency.PUBLISHED if cell[1] in scope.datasets]
-        return tables.efficiency(costs(cells, scope, COST_SECONDS, quiet)).write(scope.out) if cells else []
-    writers: dict[str, Callable[[], list[Path]]] = {
-        "classification": lambda: tables.classification(scope, done).write(scope.out),
-        "clustering": lambda: tables.clustering(scope, done).write(scope.out),
-        "ablation": lambda: tables.ablation(scope, done).write(scope.out),
-        "covariance": lambda: sweeps.covariance(scope, done, tables.ablation_jobs(scope)),
-        "uniformity": lambda: sweeps.uniformity(scope, done),
-        "lambda": lambda: sweeps.over(
-            scope, done, sweeps.lambda_jobs(scope), "lambda", "Weight of uniformity", "uniformity weight λ, log scale"
-        ),
-        "dimension": lambda: sweeps.over(
-            scope, done, sweeps.dimension_jobs(scope), "dimension", "Embedding width", "width, log scale"
-        ),
-        "augmentation": lambda: sweeps.augmentation(scope, done),
-    }
-    return writers[name]()
+    asked = {name: EXPERIMENTS[name] for name in names}
+    done = carry_out([job for experiment in asked.values() for job in experiment.jobs(scope)], scope, quiet)
+    return {name: experiment.write(scope, done) for name, experiment in asked.items()}

@@ -7,11 +7,11 @@ import logging
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, TypeVar
 
 from ssge.datasets import load
 from ssge.errors import SSGEError
@@ -27,6 +27,7 @@ from ssge.runs.recipes import load_recipe, recipes
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 FAST_PROTOCOL = "quick"
 OURS = "ssge"
 
@@ -100,24 +101,24 @@ class Done:
         Why a job has no records.
     cut
         Epochs of jobs whose schedule was shortened.
+    quiet
+        Whether no progress is shown.
     """
 
     summaries: dict[Job, Summary] = field(default_factory=dict)
     gaps: dict[Job, str] = field(default_factory=dict)
     cut: dict[Job, int] = field(default_factory=dict)
+    quiet: bool = False
 
 
 def carry_out(jobs: Iterable[Job], scope: Scope, quiet: bool = False) -> Done:
     """Run what is missing of some jobs, each once; show overall progress and the time left."""
-    waiting, done = list(dict.fromkeys(jobs)), Done()
-    with _Progress(len(waiting), quiet) as progress:
-        for job in waiting:
-            progress.begin(job.name)
-            try:
-                done.summaries[job] = _run(job, scope, done)
-            except _Gap as gap:
-                done.gaps[job] = str(gap)
-            progress.end()
+    done = Done(quiet=quiet)
+    for job in _told(list(dict.fromkeys(jobs)), lambda job: job.name, quiet):
+        try:
+            done.summaries[job] = _run(job, scope, done)
+        except _Gap as gap:
+            done.gaps[job] = str(gap)
     return done
 
 
@@ -185,19 +186,16 @@ def costs(
     cells: Iterable[tuple[str, str]], scope: Scope, seconds: float, quiet: bool = False
 ) -> dict[tuple[str, str], Measured]:
     """Measure parameters, time and memory of methods on datasets, each in a process of its own."""
-    found, waiting = {}, list(cells)
-    with _Progress(len(waiting), quiet) as progress:
-        for method, dataset in waiting:
-            progress.begin(f"cost of {method}/{dataset}")
-            path = scope.out / "costs" / f"{method}-{dataset}-{code_digest(method)}.json"
-            if not path.exists():
-                words = ["-c", _MEASURE, method, dataset, str(seconds)]
-                done = subprocess.run([sys.executable, *words], check=True, stdout=subprocess.PIPE, text=True)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with atomic(path) as temporary:
-                    temporary.write_text(done.stdout.splitlines()[-1] + "\n")
-            found[method, dataset] = Measured(**json.loads(path.read_text()))
-            progress.end()
+    found = {}
+    for method, dataset in _told(list(cells), lambda cell: f"cost of {'/'.join(cell)}", quiet):
+        path = scope.out / "costs" / f"{method}-{dataset}-{code_digest(method)}.json"
+        if not path.exists():
+            words = ["-c", _MEASURE, method, dataset, str(seconds)]
+            done = subprocess.run([sys.executable, *words], check=True, stdout=subprocess.PIPE, text=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic(path) as temporary:
+                temporary.write_text(done.stdout.splitlines()[-1] + "\n")
+        found[method, dataset] = Measured(**json.loads(path.read_text()))
     return found
 
 
@@ -208,46 +206,15 @@ print(json.dumps(measure(sys.argv[1], sys.argv[2], float(sys.argv[3]))._asdict()
 """
 
 
-class _Progress:
-    """What is done of all jobs, what is under way, and the time left, on standard error."""
-
-    def __init__(self, total: int, quiet: bool) -> None:
-        self.total, self.quiet, self.finished, self.began = total, quiet, 0, time.monotonic()
-        self._bar: Any = None
-        if not quiet and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-            self._bar = Progress(
-                MofNCompleteColumn(), BarColumn(bar_width=24), TextColumn("{task.description}"), TimeRemainingColumn(),
-                console=Console(stderr=True),
-            )  # fmt: skip
-            self._task = self._bar.add_task("", total=total)
-
-    def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def begin(self, name: str) -> None:
-        """Show what comes next."""
-        if self._bar is not None:
-            self._bar.update(self._task, description=name)
-        elif not self.quiet:
-            took = time.monotonic() - self.began
-            left = took / self.finished * (self.total - self.finished) / 60 if self.finished else None
+def _told(items: Sequence[T], name: Callable[[T], str], quiet: bool) -> Iterator[T]:
+    """Yield items, and say on standard error which comes next and how much time is left."""
+    began = time.monotonic()
+    for done, item in enumerate(items):
+        if not quiet:
+            left = (time.monotonic() - began) / done * (len(items) - done) / 60 if done else None
             words = "" if left is None else f", about {left:.0f} min left"
-            print(f"[{self.finished + 1}/{self.total}] {name}{words}", file=sys.stderr, flush=True)
-
-    def end(self) -> None:
-        """Count one more."""
-        self.finished += 1
-        if self._bar is not None:
-            self._bar.advance(self._task)
+            print(f"[{done + 1}/{len(items)}] {name(item)}{words}", file=sys.stderr, flush=True)
+        yield item
 
 
 def _text(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ssge.datasets import load
 from ssge.experiments import figures
 from ssge.experiments.reproduce.jobs import OURS, Done, Job, Scope
-from ssge.experiments.tables import Row, rows
+from ssge.experiments.reproduce.tables import own_row
 from ssge.runs.folder import RunFolder
 from ssge.runs.recipes import load_recipe
 
@@ -35,7 +36,7 @@ def circle_jobs(scope: Scope) -> dict[str, Job]:
     """Return trainings with a 2-dimensional embedding, by dataset."""
     names = [name for name in ("cora", "citeseer") if name in scope.datasets]
     return {
-        name: _first(scope.job(OURS, name, widths=(*load_recipe(f"{OURS}/{name}").config["widths"][:-1], 2)))
+        name: _few(scope.job(OURS, name, widths=(*load_recipe(f"{OURS}/{name}").config["widths"][:-1], 2)), 1)
         for name in names
     }
 
@@ -80,13 +81,23 @@ def augmentation_jobs(scope: Scope) -> dict[tuple[str, float, float], Job]:
     }
 
 
-def over(
+def over_lambda(scope: Scope, done: Done) -> list[Path]:
+    """Draw accuracy over the weight of uniformity."""
+    words = "lambda", "Weight of uniformity", "uniformity weight λ, log scale"
+    return _over(scope, done, lambda_jobs(scope), *words)
+
+
+def over_dimension(scope: Scope, done: Done) -> list[Path]:
+    """Draw accuracy over the embedding width."""
+    return _over(scope, done, dimension_jobs(scope), "dimension", "Embedding width", "width, log scale")
+
+
+def _over(
     scope: Scope, done: Done, jobs: dict[tuple[str, float], Job], name: str, title: str, setting: str
 ) -> list[Path]:
-    """Draw accuracy over one setting."""
     curves: dict[str, list[tuple[float, float, float]]] = {}
     for (dataset, value), job in jobs.items():
-        if job in done.summaries and (row := _row(done, job)).accuracy is not None:
+        if job in done.summaries and (row := own_row(done.summaries[job])).accuracy is not None:
             curves.setdefault(dataset, []).append((value, row.accuracy, row.encoder_std))
     if not curves:
         return []
@@ -102,7 +113,7 @@ def augmentation(scope: Scope, done: Done) -> list[Path]:
         values = np.full((len(rates), len(rates)), np.nan)
         for (dataset, pd, pm), job in jobs.items():
             if dataset == name and job in done.summaries:
-                values[rates.index(pd), rates.index(pm)] = _row(done, job).accuracy
+                values[rates.index(pd), rates.index(pm)] = own_row(done.summaries[job]).accuracy
         if np.isfinite(values).any():
             panels[name] = values
     if not panels:
@@ -116,19 +127,10 @@ def _swept(scope: Scope) -> list[str]:
     return [name for name in scope.datasets if name not in ("arxiv", "pubmed")]
 
 
-def _few(job: Job) -> Job:
+def _few(job: Job, most: int = 3) -> Job:
     """Return a job with three seeds at most: a sweep has many points."""
-    return Job(job.recipe, min(job.seeds, 3), job.protocol, job.settings)
-
-
-def _first(job: Job) -> Job:
-    return Job(job.recipe, 1, job.protocol, job.settings)
+    return replace(job, seeds=min(job.seeds, most))
 
 
 def _folder(scope: Scope, job: Job) -> Path:
     return scope.out / "runs" / job.name / "seed-0"
-
-
-def _row(done: Done, job: Job) -> Row:
-    summary = done.summaries[job]
-    return rows([record for record in summary.records if record.recipe], summary.protocol.name)[0]

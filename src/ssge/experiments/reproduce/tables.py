@@ -171,7 +171,7 @@ def ablation(scope: Scope, done: Done) -> Table:
         cells = {}
         for name in datasets:
             job = jobs[variant, name]
-            row = _own(done.summaries[job]) if job in done.summaries else None
+            row = own_row(done.summaries[job]) if job in done.summaries else None
             found = (
                 Cell(None, note=done.gaps.get(job)) if row is None else Cell(row.accuracy, _std(row, row.encoder_std))
             )
@@ -226,7 +226,7 @@ def _methods(
             if load_recipe(job.recipe).method != method:
                 continue
             if job in done.summaries:
-                cells[job.dataset + suffix] = cell(_own(done.summaries[job]), job, method)
+                cells[job.dataset + suffix] = cell(own_row(done.summaries[job]), job, method)
             elif job in done.gaps:
                 cells[job.dataset + suffix] = Cell(
                     None, None, _published(job, "accuracy" if not suffix else suffix.strip().lower()), done.gaps[job]
@@ -258,7 +258,7 @@ def _add(table: Table, name: str, cells: dict[str, Cell]) -> None:
     table.rows.append((name, cells))
 
 
-def _own(summary: Summary) -> Row:
+def own_row(summary: Summary) -> Row:
     """Return the row of the recipe itself, without references."""
     return rows([record for record in summary.records if record.recipe], summary.protocol.name)[0]
 
