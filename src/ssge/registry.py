@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 from ssge.errors import UnknownNameError
@@ -37,15 +37,6 @@ class Registry(Generic[T]):
             raise ValueError(f"{self.kind} {name!r} is registered twice")
         self._names[plain(name)] = name
         self._items[name] = item
-
-    def register(self, name: str) -> Callable[[T], T]:
-        """Decorate a class or function so that it stands in the catalog."""
-
-        def enter(item: T) -> T:
-            self.add(name, item)
-            return item
-
-        return enter
 
     def canonical(self, name: str) -> str:
         """Return the registered spelling of ``name``."""

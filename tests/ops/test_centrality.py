@@ -70,26 +70,26 @@ def test_lazy_pagerank_is_the_released_recursion() -> None:
     np.testing.assert_allclose(found * 60, x)
 
 
-def formula(c: np.ndarray, rate: float, cap: float) -> np.ndarray:
+def formula(c: np.ndarray, rate: float) -> np.ndarray:
     s = np.log(c)
     w = (s.max() - s) / (s.max() - s.mean())
-    return np.minimum(rate * w / w.mean(), cap)
+    return np.minimum(rate * w / w.mean(), 0.7)
 
 
-@pytest.mark.parametrize(("rate", "cap"), [(0.2, 0.7), (0.6, 0.7), (0.1, 1.0), (0.0, 0.7)])
-def test_probabilities_are_those_of_the_formula(rate: float, cap: float) -> None:
+@pytest.mark.parametrize("rate", [0.2, 0.6, 0.1, 0.0])
+def test_probabilities_are_those_of_the_formula(rate: float) -> None:
     edges = entries(GRAPH)
     degree = degree_centrality(edges)
-    found = edge_drop_probabilities(edges, degree, rate, cap)
+    found = edge_drop_probabilities(edges, degree, rate)
     target = row_indices(edges.indptr)
     loops = target == edges.indices
     assert (found[loops] == 0).all()
-    np.testing.assert_allclose(found[~loops], formula(degree[target[~loops]].numpy(), rate, cap), atol=1e-12)
-    torch.testing.assert_close(edge_drop_probabilities(without_loops(edges), degree, rate, cap), found[~loops])
-    if cap == 1.0:
+    np.testing.assert_allclose(found[~loops], formula(degree[target[~loops]].numpy(), rate), atol=1e-12)
+    torch.testing.assert_close(edge_drop_probabilities(without_loops(edges), degree, rate), found[~loops])
+    if rate <= 0.1:  # nothing is cut off
         assert found[~loops].mean().item() == pytest.approx(rate)
-    assert (found <= cap).all()
-    torch.testing.assert_close(edge_drop_probabilities(edges, 1000 * degree, rate, cap), found)
+    assert (found <= 0.7).all()
+    torch.testing.assert_close(edge_drop_probabilities(edges, 1000 * degree, rate), found)
 
 
 @pytest.mark.parametrize("binary", [True, False])
@@ -103,7 +103,7 @@ def test_feature_columns_dense_and_sparse(binary: bool) -> None:
     sparse = Features.of(sp.csr_array(x), dtype=torch.float64).matrix
     for features in (torch.from_numpy(x), sparse):
         found = feature_drop_probabilities(features, c, 0.3, binary=binary)
-        np.testing.assert_allclose(found, formula(weight, 0.3, 0.7), atol=1e-12)
+        np.testing.assert_allclose(found, formula(weight, 0.3), atol=1e-12)
 
 
 def test_equal_centralities_give_everything_the_same_rate() -> None:
@@ -116,7 +116,7 @@ def test_equal_centralities_give_everything_the_same_rate() -> None:
 
 def test_centrality_zero_counts_as_the_smallest() -> None:
     c = torch.tensor([0.0, 1.0, 2.0, 4.0], dtype=torch.float64)
-    np.testing.assert_allclose(drop_probabilities(c, 0.2), formula(np.array([1.0, 1, 2, 4]), 0.2, 0.7))
+    np.testing.assert_allclose(drop_probabilities(c, 0.2), formula(np.array([1.0, 1, 2, 4]), 0.2))
     never = torch.zeros(60, 3, dtype=torch.float64)
     never[:, 0], never[:5, 1] = 1, 1
     found = feature_drop_probabilities(never, degree_centrality(entries(GRAPH)) + 1, 0.2)
@@ -139,7 +139,3 @@ def test_all_are_finite_and_permute_with_the_nodes(centrality: object) -> None:
 def test_values_out_of_range() -> None:
     with pytest.raises(InputError, match="rate must be a probability"):
         drop_probabilities(torch.ones(3), 1.2)
-    with pytest.raises(InputError, match="cap must be a probability"):
-        drop_probabilities(torch.ones(3), 0.2, -1)
-    with pytest.raises(InputError, match="damping must be"):
-        pagerank_centrality(entries(GRAPH), 1.0)

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import torch
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn import functional
 
 from ssge.errors import InputError
 from ssge.graph import Graph, GraphInfo
@@ -35,16 +34,10 @@ class WalkingConfig(MethodConfig):
     negatives: float = Field(5.0, gt=0, description="What the noise nodes together weigh beside one pair.")
 
 
-class Vectors(nn.Module):
-    """A table with one vector for each of some things, at first uniform and small: in +-1/(2 d), as in word2vec."""
-
-    def __init__(self, count: int, width: int, generator: torch.Generator) -> None:
-        super().__init__()
-        self.weight = nn.Parameter((torch.rand(count, width, generator=generator) - 0.5) / width)
-
-    def forward(self, index: Tensor) -> Tensor:
-        """Return the vectors of some things."""
-        return functional.embedding(index, self.weight)
+def vectors(count: int, width: int, generator: torch.Generator) -> nn.Embedding:
+    """Return a table with one vector for each of some things, uniform and small: in +-1/(2 d), as in word2vec."""
+    start = (torch.rand(count, width, generator=generator) - 0.5) / width
+    return nn.Embedding.from_pretrained(start, freeze=False)  # type: ignore[no-untyped-call, no-any-return]
 
 
 class Batch(NamedTuple):
@@ -101,13 +94,13 @@ class Walking(Method):
     inductive = False
 
     config: WalkingConfig
-    encoder: Vectors
+    encoder: nn.Embedding
     digest: Tensor
 
     def __init__(self, config: WalkingConfig, info: GraphInfo, generator: torch.Generator) -> None:
         super().__init__(config, info)
-        self.encoder = Vectors(info.num_nodes, config.width, generator)
-        self.contexts = Vectors(self.num_contexts, config.width, generator)
+        self.encoder = vectors(info.num_nodes, config.width, generator)
+        self.contexts = vectors(self.num_contexts, config.width, generator)
         self.register_buffer("digest", torch.zeros(32, dtype=torch.uint8))  # of the graph trained on; zero: of none
 
     @property

@@ -168,7 +168,7 @@ class SSGE(Method):
             )
         z1, z2 = (z if weight is None else z @ weight for z in (z1, z2))
         if c.objective == "w-mse":
-            loss = w_mse(z1, z2, c.shrinkage, relative=True)
+            loss = w_mse(z1, z2, c.shrinkage)
         else:
             loss = direct_infonce(z1, z2, c.direct_width or math.ceil(DIRECT_SHARE * z1.shape[1]), c.temperature)
         return Losses(loss, {c.objective: loss.detach()})

@@ -16,7 +16,6 @@ from ssge.errors import InputError
 from ssge.ops.collective import total, world
 from ssge.ops.row_stream import RowStream, Stage
 from ssge.ops.streaming import StreamedAdjacency, StreamedFeatures
-from ssge.registry import Registry
 from ssge.views import View
 
 CHUNK = 1 << 16
@@ -120,13 +119,13 @@ class BatchNorm(nn.BatchNorm1d):
         return centered * (squares / float(n) + self.eps).rsqrt() * self.weight + self.bias
 
 
-ENCODERS: Registry[type[GCN] | type[MLP]] = Registry("encoder")
-ACTIVATIONS: Registry[Callable[[], nn.Module]] = Registry("activation")
-ACTIVATIONS.add("elu", ELU)
-ACTIVATIONS.add("relu", lambda: nn.ReLU(inplace=True))
-ACTIVATIONS.add("leaky_relu", lambda: nn.LeakyReLU(11 / 48, inplace=True))  # the mean slope of PyTorch's RReLU
-ACTIVATIONS.add("prelu", PReLU)
-ACTIVATIONS.add("none", nn.Identity)
+ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
+    "elu": ELU,
+    "relu": lambda: nn.ReLU(inplace=True),
+    "leaky_relu": lambda: nn.LeakyReLU(11 / 48, inplace=True),  # the mean slope of PyTorch's RReLU
+    "prelu": PReLU,
+    "none": nn.Identity,
+}
 """They may work in place: what they are given is theirs."""
 
 Drop: TypeAlias = Callable[[Tensor], Tensor]
@@ -239,7 +238,6 @@ class _Encoder(nn.Module, ABC):
         return cast("list[Affine]", list(self.layers))
 
 
-@ENCODERS.register("gcn")
 class GCN(_Encoder):
     r"""Graph convolutional network, ``H_{l+1} = activation(A H_l W_l + b_l)``, linear output ``A H W``."""
 
@@ -315,7 +313,6 @@ def _multiplied(weight: Tensor, columns: Tensor | None, rows: Tensor) -> Tensor:
     return rows @ (weight if columns is None else weight.index_select(0, columns))
 
 
-@ENCODERS.register("mlp")
 class MLP(_Encoder):
     """Perceptron on the features alone, with batch normalization before each activation; edges play no part.
 
@@ -365,3 +362,6 @@ class MLP(_Encoder):
             stop = min(start + chunk, view.num_nodes)
             output[start:stop] = self._of_product(view.features.block(start, stop, first), factored=False)[0]
         return output
+
+
+ENCODERS: dict[str, type[GCN] | type[MLP]] = {"gcn": GCN, "mlp": MLP}

@@ -1,15 +1,15 @@
 r"""W-MSE: two views are to agree after whitening, which leaves them no way to collapse.
 
 For each view with rows h_i, mean mu, covariance C (ddof 1) and shrinkage e, L is the Cholesky factor of
-(1 - e) C + e I = L L', or (1 - e) C + e diag(C) if ``relative``, and
+(1 - e) C + e diag(C) = L L', and
 
 - whitened rows w_i = L^(-1) (h_i - mu), of which the covariance is I at e = 0
 - `w_mse` = mean over nodes of |w1_i / |w1_i| - w2_i / |w2_i||^2 = 2 - 2 mean cos(w1_i, w2_i)
 
 Both views are whitened on their own. The released code whitens random parts of a batch, several times per step, because
 its batches are small; on a full graph one whitening of all rows suffices. Its default e is 0, which fails if the rows
-do not span all d dimensions. With ``relative`` the scale of the columns plays no part at any e, as it plays none at
-e = 0: e I would hide the covariance of rows of small numbers. Cost O(n d^2 + d^3) time, O(n d + d^2) memory.
+do not span all d dimensions. It shrinks towards I, which would hide the covariance of rows of small numbers; towards
+diag(C) the scale of the columns plays no part at any e. Cost O(n d^2 + d^3) time, O(n d + d^2) memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ssge.errors import InputError
 from ssge.objectives.infonce import unit_rows
 
 
-def w_mse(h1: Tensor, h2: Tensor, shrinkage: float = 1e-3, normalize: bool = True, relative: bool = False) -> Tensor:
+def w_mse(h1: Tensor, h2: Tensor, shrinkage: float = 1e-3) -> Tensor:
     """Return the mean squared distance of the whitened rows of two views.
 
     Parameters
@@ -30,19 +30,12 @@ def w_mse(h1: Tensor, h2: Tensor, shrinkage: float = 1e-3, normalize: bool = Tru
         Rows of the two views, n x d; at least 2 rows.
     shrinkage
         e, from 0 to 1.
-    normalize
-        Whether whitened rows are brought to unit length; if not, the squared distance is divided by d as well, as the
-        mean over all entries is.
-    relative
-        Whether to shrink towards the variances of the columns instead of 1.
     """
-    w1, w2 = whiten(h1, shrinkage, relative), whiten(h2, shrinkage, relative)
-    if not normalize:
-        return (w1 - w2).square().mean()
+    w1, w2 = whiten(h1, shrinkage), whiten(h2, shrinkage)
     return 2 - 2 * (unit_rows(w1) * unit_rows(w2)).sum(1).mean()
 
 
-def whiten(h: Tensor, shrinkage: float = 1e-3, relative: bool = False) -> Tensor:
+def whiten(h: Tensor, shrinkage: float = 1e-3) -> Tensor:
     """Return the rows L^(-1) (h_i - mu), n x d."""
     if not 0 <= shrinkage <= 1:
         raise InputError(f"shrinkage must be from 0 to 1; received {shrinkage}.")
@@ -50,9 +43,8 @@ def whiten(h: Tensor, shrinkage: float = 1e-3, relative: bool = False) -> Tensor
         raise InputError(f"Whitening takes at least 2 rows; received {h.shape[0]}.")
     centered = h - h.mean(0)
     covariance = centered.t() @ centered / (h.shape[0] - 1)
-    target = covariance.diagonal() if relative else torch.ones_like(h[0])
-    if relative:  # a constant column stays at zero
-        target = target.clamp_min(torch.finfo(h.dtype).eps * target.max().detach())
+    target = covariance.diagonal()
+    target = target.clamp_min(torch.finfo(h.dtype).eps * target.max().detach())  # a constant column stays at zero
     factor, failed = torch.linalg.cholesky_ex((1 - shrinkage) * covariance + shrinkage * target.diag())
     if failed.item():
         raise InputError(

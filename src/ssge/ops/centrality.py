@@ -25,6 +25,8 @@ from ssge.errors import InputError
 from ssge.ops.edges import edge_matrix, without_loops
 from ssge.ops.sparse import CSR, SparseMatrix, row_indices
 
+DAMPING = 0.85
+"""Of PageRank, d."""
 CAP = 0.7
 """Largest drop probability in GCA."""
 
@@ -34,17 +36,13 @@ def degree_centrality(edges: CSR) -> Tensor:
     return without_loops(edges).indptr.diff().to(edges.values.dtype)
 
 
-def pagerank_centrality(
-    edges: CSR, damping: float = 0.85, iterations: int = 200, tolerance: float = 1e-9, lazy: bool = False
-) -> Tensor:
+def pagerank_centrality(edges: CSR, iterations: int = 200, tolerance: float = 1e-9, lazy: bool = False) -> Tensor:
     """Return the PageRank of each node, of sum 1, by power iteration. O(m) time per iteration.
 
     Parameters
     ----------
     edges
         A.
-    damping
-        d, at least 0 and below 1.
     iterations
         At most so many. The released code of GCA has 200 for edges and 10 for features.
     tolerance
@@ -53,8 +51,6 @@ def pagerank_centrality(
         Whether the share 1 - d stays where it is instead of going to all nodes alike: x <- d A D^(-1) x + (1 - d) x,
         as in the released code. Its limit is that of a plain random walk; nodes without incoming edges tend to 0.
     """
-    if not 0 <= damping < 1:
-        raise InputError(f"damping must be at least 0 and below 1; received {damping}.")
     rows = without_loops(edges)
     n = rows.indptr.numel() - 1
     out = torch.bincount(rows.indices, minlength=n)
@@ -64,9 +60,9 @@ def pagerank_centrality(
     for _ in range(iterations):
         moved = (matrix @ x.unsqueeze(1)).squeeze(1)
         if lazy:
-            following = damping * moved + (1 - damping) * x
+            following = DAMPING * moved + (1 - DAMPING) * x
         else:
-            following = damping * (moved + (stuck @ x) / n) + (1 - damping) / n
+            following = DAMPING * (moved + (stuck @ x) / n) + (1 - DAMPING) / n
         change = (following - x).abs().sum()
         x = following
         if change < tolerance:
@@ -94,7 +90,7 @@ def eigenvector_centrality(edges: CSR, iterations: int = 1000, tolerance: float 
     return x.squeeze(1)
 
 
-def edge_drop_probabilities(edges: CSR, centrality: Tensor, rate: float, cap: float = CAP) -> Tensor:
+def edge_drop_probabilities(edges: CSR, centrality: Tensor, rate: float) -> Tensor:
     """Return the drop probability of each entry of ``edges``; loops get 0, because they are never dropped.
 
     Parameters
@@ -105,18 +101,16 @@ def edge_drop_probabilities(edges: CSR, centrality: Tensor, rate: float, cap: fl
         c per node.
     rate
         Mean probability, as far as the cap allows.
-    cap
-        Largest probability.
     """
     target = row_indices(edges.indptr).long()
     real = target != edges.indices
     probabilities = torch.zeros_like(edges.values)
-    probabilities[real] = drop_probabilities(centrality[target[real]], rate, cap)
+    probabilities[real] = drop_probabilities(centrality[target[real]], rate)
     return probabilities
 
 
 def feature_drop_probabilities(
-    features: Tensor | SparseMatrix, centrality: Tensor, rate: float, cap: float = CAP, binary: bool = True
+    features: Tensor | SparseMatrix, centrality: Tensor, rate: float, binary: bool = True
 ) -> Tensor:
     """Return the drop probability of each feature column.
 
@@ -126,7 +120,7 @@ def feature_drop_probabilities(
         X, n x p, dense or sparse.
     centrality
         c per node.
-    rate, cap
+    rate
         See `edge_drop_probabilities`.
     binary
         Whether each entry of X other than 0 counts as 1, as in the released code except on WikiCS.
@@ -138,19 +132,18 @@ def feature_drop_probabilities(
         columns = centrality.new_zeros(features.shape[1]).index_add_(0, rows.indices.long(), weight)
     else:
         columns = ((features != 0) if binary else features.abs()).to(centrality.dtype).t() @ centrality
-    return drop_probabilities(columns, rate, cap)
+    return drop_probabilities(columns, rate)
 
 
-def drop_probabilities(centrality: Tensor, rate: float, cap: float = CAP) -> Tensor:
+def drop_probabilities(centrality: Tensor, rate: float) -> Tensor:
     """Return min(rate w / mean w, cap) of some things by their centralities; see the formula above."""
-    for name, value in (("rate", rate), ("cap", cap)):
-        if not 0 <= value <= 1:
-            raise InputError(f"{name} must be a probability from 0 to 1; received {value}.")
+    if not 0 <= rate <= 1:
+        raise InputError(f"rate must be a probability from 0 to 1; received {rate}.")
     positive = centrality[centrality > 0]
     if positive.numel() == 0:
-        return torch.full_like(centrality, min(rate, cap))
+        return torch.full_like(centrality, min(rate, CAP))
     s = centrality.clamp_min(positive.min()).log()
     gap = s.max() - s
     if gap.mean() <= torch.finfo(s.dtype).eps * s.abs().max():  # equal but for rounding
-        return torch.full_like(centrality, min(rate, cap))
-    return (rate * gap / gap.mean()).clamp_max(cap)  # w has mean 1: the denominator of w is the mean of its numerator
+        return torch.full_like(centrality, min(rate, CAP))
+    return (rate * gap / gap.mean()).clamp_max(CAP)  # w has mean 1: the denominator of w is the mean of its numerator

@@ -7,7 +7,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from ssge.ops.adjacency import Adjacency
-from ssge.ops.sparse import csr_from_coo, csr_tensor, row_indices, spmm
+from ssge.ops.communities import community_means
+from ssge.ops.sparse import row_indices
 
 _ENTRIES = 1 << 24  # similarities in memory at once
 
@@ -66,12 +67,10 @@ def k_means(x: Tensor, count: int, iterations: int, generator: torch.Generator) 
     A center that loses all its rows stays where it is. O(n count d) a round.
     """
     centers = x[torch.randperm(x.shape[0], generator=generator, device=x.device)[:count]]
-    rows = torch.arange(x.shape[0], device=x.device)
     clusters = _nearest_center(x, centers)
     for _ in range(iterations):
-        sums = spmm(csr_tensor(csr_from_coo(clusters, rows, centers.shape[0], x.dtype), x.shape[0]), x)
         sizes = torch.bincount(clusters, minlength=centers.shape[0]).unsqueeze(1)
-        centers = torch.where(sizes > 0, sums / sizes.clamp_min(1), centers)
+        centers = torch.where(sizes > 0, community_means(x, clusters, centers.shape[0]), centers)
         clusters = _nearest_center(x, centers)
     return clusters
 
