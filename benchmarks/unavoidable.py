@@ -55,8 +55,8 @@ def sparse(name: str, matrix: SparseMatrix, width: int, dtype: torch.dtype) -> I
     """Two views, forward and backward."""
     n, p = matrix.shape
     forward, backward = torch.randn(p, width).to(dtype), torch.randn(n, width).to(dtype)
-    yield Work(f"{name} H, width {width}", "sparse", 2, lambda: spmm(matrix.forward, forward))
-    yield Work(f"{name}'G, width {width}", "sparse", 2, lambda: spmm(matrix.backward, backward))
+    yield Work(f"{name} H, width {width}", "sparse", 2, lambda: spmm(matrix.rows, forward))
+    yield Work(f"{name}'G, width {width}", "sparse", 2, lambda: spmm(matrix.columns, backward))
 
 
 def works(clean: View, config: SSGEConfig, dtype: torch.dtype) -> Iterator[Work]:

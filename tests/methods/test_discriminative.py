@@ -118,7 +118,7 @@ def test_batches_shuffle_within_their_subgraph(name: str) -> None:
     seen = []
     for batch, key in batches(method, method.prepare(GRAPH), KEY):
         order = key.fold_in("shuffle").permutation(batch.num_nodes)
-        a, x = batch.adjacency.matrix.forward.to_dense(), batch.features.matrix
+        a, x = batch.adjacency.matrix.to_dense(), batch.features.matrix
         h, corrupted = (gcn(method.encoder, a, rows)[batch.seeds] for rows in (x, x[order]))
         if name == "dgi":
             score = method.discriminator
@@ -177,7 +177,7 @@ def test_mvgrl_scores_nodes_against_the_summary_of_the_other_view(threshold: flo
 @pytest.mark.parametrize("name", ["mvgrl", "merit"])
 def test_diffusion_can_be_cut_to_the_largest_entries_and_scaled(name: str) -> None:
     method = built(name, teleport=0.3, threshold=0.0, diffusion_neighbors=4, column_scale="max")
-    found = method.prepare(GRAPH).diffusion.adjacency.matrix.forward.to_dense()
+    found = method.prepare(GRAPH).diffusion.adjacency.matrix.to_dense()
     truth = diffusion(0.3)
     least = truth.sort(1, descending=True).values[:, 3:4]
     kept = torch.where(truth >= least - 1e-12, truth, 0)
@@ -192,8 +192,8 @@ def test_batches_are_both_matrices_among_random_nodes(name: str) -> None:
     for batch, _ in batches(method, whole, KEY):
         nodes = batch.graph.adjacency.pattern.nodes
         for part, view in zip(batch[:2], whole[:2], strict=True):
-            matrix = view.adjacency.matrix.forward.to_dense()
-            torch.testing.assert_close(part.adjacency.matrix.forward.to_dense(), matrix[nodes][:, nodes])
+            matrix = view.adjacency.matrix.to_dense()
+            torch.testing.assert_close(part.adjacency.matrix.to_dense(), matrix[nodes][:, nodes])
             torch.testing.assert_close(part.features.matrix, features()[nodes])
         seen.append(nodes)
     assert [len(nodes) for nodes in seen] == [27, 27, 26]
@@ -215,7 +215,7 @@ def test_merit_contrasts_views_and_networks() -> None:
     method: MERIT = built("merit", threshold=0.0, **settings)
     for parameter in method.target.parameters():
         parameter.data *= 1.1  # else both networks are one
-    first = method.rewire(method.prepare(GRAPH).graph, KEY).adjacency.matrix.forward.to_dense()
+    first = method.rewire(method.prepare(GRAPH).graph, KEY).adjacency.matrix.to_dense()
     s = diffusion(0.3)
     s = s / s.sum(0)
     q, z = [], []
@@ -236,13 +236,13 @@ def test_merit_changes_as_many_edges_as_configured() -> None:
     method: MERIT = built("merit", edge_drop=0.4)
     clean = torch.from_numpy(dense(GRAPH)) + torch.eye(80)
     changed = method.rewire(method.prepare(GRAPH).graph, KEY).adjacency
-    linked = (changed.matrix.forward.to_dense() != 0).double()
+    linked = (changed.matrix.to_dense() != 0).double()
     m = int(clean.sum()) - 80
     dropped, added = int((clean > linked).sum()), int((linked > clean).sum())
     assert abs(dropped - 0.2 * m) < 4 * (m * 0.2 * 0.8) ** 0.5
     assert 0.9 * 0.2 * m < added <= round(0.2 * m)  # a pair drawn twice counts once
     assert linked.diag().all()
-    torch.testing.assert_close(changed.matrix.forward.to_dense(), normalized(linked))
+    torch.testing.assert_close(changed.matrix.to_dense(), normalized(linked))
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.5, 1.0])

@@ -254,7 +254,7 @@ def test_dropped_views_have_the_degrees_of_the_released_code(name: str) -> None:
     """In-degrees on both ends where it was written with PyTorch Geometric, out- and in-degrees where with DGL."""
     prepared = built(name).prepare(GRAPH)
     view = prepared if isinstance(prepared, View) else prepared.view
-    dropped = DropEdges(0.5)(view, KEY).adjacency.matrix.forward.to_dense()
+    dropped = DropEdges(0.5)(view, KEY).adjacency.matrix.to_dense()
     linked = (dropped != 0).double()
     incoming, outgoing = linked.sum(1), linked.sum(0)
     at_source = outgoing if name in ("ssge", "cca_ssg") else incoming

@@ -199,7 +199,7 @@ def test_gcool_adds_communities_that_fade(one_sided: bool, epoch: int) -> None:
     r = [(one @ unit(method.centers).T / 0.3).softmax(1) for one in h]
     density, labels = torch.zeros(()).double(), [one.argmax(1) for one in r]
     for soft, view in zip(r, views, strict=True):
-        linked = (view.adjacency.matrix.forward.to_dense() != 0).double()
+        linked = (view.adjacency.matrix.to_dense() != 0).double()
         between = soft.T @ linked.fill_diagonal_(0) @ soft
         density += (0.7 * between.sum() - (N - 1 + 0.7) * between.trace()) / (N * (N - 1)) / 2
         density += soft.square().sum() / (2 * N) / 2
@@ -256,7 +256,7 @@ def test_homogcl_takes_neighbors_for_positives(mean: bool, projector_width: int 
     alike = unit(r) @ unit(r).T
     views = drawn(view, (0.4, 0.4), (0.2, 0.2), KEY)
     h = [method.projector(method.encoder(one)) for one in views]
-    linked = [(one.adjacency.matrix.forward.to_dense() != 0).double().fill_diagonal_(0) for one in views]
+    linked = [(one.adjacency.matrix.to_dense() != 0).double().fill_diagonal_(0) for one in views]
     total = torch.zeros(()).double()
     for own, other in ((0, 1), (1, 0)):
         within, between = kernel(h[own], h[own], 0.3), kernel(h[own], h[other], 0.3)

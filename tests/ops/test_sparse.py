@@ -42,13 +42,13 @@ def test_product_and_gradient_are_those_of_the_dense_matrix(
 def test_nothing_of_used_memory_gets_into_the_product(dtype: torch.dtype) -> None:
     torch.full((40, 8), torch.nan, dtype=dtype)  # freed at once: the product is likely to get this memory
     ours, dense = matrix(dtype, empty=True)
-    assert torch.equal(spmm(ours.forward, torch.ones(30, 8, dtype=dtype)), dense @ torch.ones(30, 8, dtype=dtype))
+    assert torch.equal(spmm(ours.rows, torch.ones(30, 8, dtype=dtype)), dense @ torch.ones(30, 8, dtype=dtype))
 
 
 def test_columns_of_a_wider_matrix_and_repeated_gradients_are_read_rightly() -> None:
     ours, dense = matrix(torch.float32)
     wide = torch.randn(30, 9)
-    torch.testing.assert_close(spmm(ours.forward, wide[:, 2:5]), dense @ wide[:, 2:5])
+    torch.testing.assert_close(spmm(ours.rows, wide[:, 2:5]), dense @ wide[:, 2:5])
     h = torch.randn(30, 3, requires_grad=True)
     (ours @ h).sum().backward()  # its gradient is one number, expanded
     torch.testing.assert_close(h.grad, dense.T @ torch.ones(40, 3))

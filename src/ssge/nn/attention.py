@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from ssge.nn.encoders import ACTIVATIONS, CHUNK, BatchNorm, Drop
 from ssge.ops.adjacency import Adjacency, Pattern
-from ssge.ops.sparse import CSR, csr_tensor, row_indices, spmm
+from ssge.ops.sparse import CSR, row_indices, spmm
 from ssge.views import View
 
 SLOPE = 0.2
@@ -131,7 +131,7 @@ def _mix(rows: CSR, weights: Tensor, hidden: Tensor) -> Tensor:
     """Return the sums of rows of ``hidden``, n x (K d), each head's by its own weights (entries x K)."""
     heads = hidden.reshape(len(hidden), weights.shape[1], -1).unbind(1)
     mixed = [
-        spmm(csr_tensor(rows._replace(values=weight.contiguous()), len(hidden)), head.contiguous())
+        spmm(rows._replace(values=weight.contiguous()), head.contiguous())
         for weight, head in zip(weights.unbind(1), heads, strict=True)
     ]
     return torch.cat(mixed, 1)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ssge.ops.sparse import csr_from_coo, csr_tensor, spmm
+from ssge.ops.sparse import csr_from_coo, spmm
 
 
 def cosine_regression(q: Tensor, t: Tensor) -> Tensor:
@@ -39,5 +39,5 @@ def paired_cosine_regression(q: Tensor, t: Tensor, pairs: Tensor) -> Tensor:
     n, count = q.shape[0], pairs.shape[1]
     row, column = torch.cat([pairs, pairs.flip(0)], 1)
     partners = csr_from_coo(row, column, n, q.dtype)
-    sums = spmm(csr_tensor(partners, n), functional.normalize(t.detach()))
+    sums = spmm(partners, functional.normalize(t.detach()))
     return 4 - 2 * (functional.normalize(q) * sums).sum() / count

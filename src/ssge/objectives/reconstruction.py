@@ -91,9 +91,8 @@ class _PairScores(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         (z,) = ctx.saved_tensors
         rows, columns, order = ctx.pairs
-        n = z.shape[0]
-        forth = spmm(csr_tensor(rows._replace(values=gradient.contiguous()), n), z)
-        return forth.add_(spmm(csr_tensor(columns._replace(values=gradient[order]), n), z)), None
+        forth = spmm(rows._replace(values=gradient.contiguous()), z)
+        return forth.add_(spmm(columns._replace(values=gradient[order]), z)), None
 
 
 class _SoftplusOfAllPairs(torch.autograd.Function):

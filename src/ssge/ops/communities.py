@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ssge.ops.sparse import SparseMatrix, csr_from_coo, csr_tensor, spmm
+from ssge.ops.sparse import SparseMatrix, csr_from_coo, spmm
 
 
 def soft_assignments(h: Tensor, centers: Tensor, temperature: float) -> Tensor:
@@ -31,7 +31,7 @@ def distance_assignments(z: Tensor, centers: Tensor, sigma: float) -> Tensor:
 def community_means(h: Tensor, labels: Tensor, count: int) -> Tensor:
     """Return the mean row of each community, count x d, without gradient; that of an empty community is 0. O(n d)."""
     rows = torch.arange(h.shape[0], device=h.device)
-    sums = spmm(csr_tensor(csr_from_coo(labels, rows, count, h.dtype), h.shape[0]), h)
+    sums = spmm(csr_from_coo(labels, rows, count, h.dtype), h)
     return sums / torch.bincount(labels, minlength=count).clamp_min(1).unsqueeze(1)
 
 

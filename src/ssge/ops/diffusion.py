@@ -22,7 +22,7 @@ from torch import Tensor
 
 from ssge.errors import InputError
 from ssge.ops.adjacency import Adjacency, Pattern
-from ssge.ops.sparse import CSR, SparseMatrix, csr_tensor, spmm
+from ssge.ops.sparse import CSR, SparseMatrix, spmm
 
 ColumnScale: TypeAlias = Literal["none", "sum", "max"]
 
@@ -179,8 +179,8 @@ def ppr_diffusion(
 
 def _exact_rows(adjacency: Adjacency, teleport: float) -> Iterator[Tensor]:
     """Yield S in groups of rows, from one LU factorization."""
-    rows, n = adjacency.matrix.rows, adjacency.matrix.shape[0]
-    system = csr_tensor(rows, n).to_dense().mul_(teleport - 1)
+    n = adjacency.matrix.shape[0]
+    system = adjacency.matrix.to_dense().mul_(teleport - 1)
     system.diagonal().add_(1)
     factors, pivots = torch.linalg.lu_factor(system)
     del system
@@ -199,12 +199,12 @@ def _iterated_rows(adjacency: Adjacency, teleport: float, tolerance: float) -> I
     k rounds is at most 1 / cosh(k arcosh(1 / c)) times that of the start, which has rows of norm 1 or less. Entries
     below the tolerance are set to 0.
     """
-    matrix, n, c = adjacency.matrix.forward, adjacency.matrix.shape[0], 1 - teleport
-    least = max(tolerance, torch.finfo(matrix.dtype).eps)
+    matrix, n, c = adjacency.matrix.rows, adjacency.matrix.shape[0], 1 - teleport
+    least = max(tolerance, torch.finfo(matrix.values.dtype).eps)
     rounds = math.ceil(math.acosh(1 / least) / math.acosh(1 / c)) if c > 0 else 1
     step = max(1, _ENTRIES // n)
     for start in range(0, n, step):
-        residual = matrix.values().new_zeros(n, min(step, n - start))
+        residual = matrix.values.new_zeros(n, min(step, n - start))
         residual.diagonal(-start).fill_(teleport)
         found, change, ratio = torch.zeros_like(residual), residual.clone(), c
         for _ in range(rounds):
@@ -217,9 +217,9 @@ def _iterated_rows(adjacency: Adjacency, teleport: float, tolerance: float) -> I
 
 
 def _is_symmetric(adjacency: Adjacency) -> bool:
-    rows, columns = adjacency.matrix.rows, adjacency.matrix.backward
-    same = torch.equal(rows.indptr, columns.crow_indices()) and torch.equal(rows.indices, columns.col_indices())
-    return same and torch.allclose(rows.values, columns.values())
+    rows, columns = adjacency.matrix.rows, adjacency.matrix.columns
+    same = torch.equal(rows.indptr, columns.indptr) and torch.equal(rows.indices, columns.indices)
+    return same and torch.allclose(rows.values, columns.values)
 
 
 def _pushed_rows(adjacency: Adjacency, teleport: float, tolerance: float, chunk: int | None = None) -> Iterator[Tensor]:

@@ -14,7 +14,7 @@ from torch import Tensor
 from ssge.ops.adjacency import Adjacency
 from ssge.ops.dropout import dropout
 from ssge.ops.precision import product_dtype
-from ssge.ops.sparse import CSR, SparseMatrix, row_indices, spmm, transpose
+from ssge.ops.sparse import CSR, SparseMatrix, csr_tensor, row_indices, spmm, transpose
 
 
 class Features:
@@ -91,10 +91,10 @@ class Features:
             return self
         if not isinstance(self.matrix, SparseMatrix):
             return Features(dropout(self.matrix, rate, generator), self.kept)
-        rows, columns = self.matrix.rows, self.matrix.backward
-        value = dropout(rows.values, rate, generator)
-        transpose = CSR(columns.crow_indices(), columns.col_indices(), value[self._order])
-        return Features(SparseMatrix(rows._replace(values=value), transpose), self.kept)
+        rows, columns = self.matrix.rows, self.matrix.columns
+        values = dropout(rows.values, rate, generator)
+        dropped = SparseMatrix(rows._replace(values=values), columns._replace(values=values[self._order]))
+        return Features(dropped, self.kept)
 
     def select(self, nodes: Tensor) -> Features:
         """Return the rows of some nodes."""
@@ -109,9 +109,8 @@ class Features:
             return self.select(order)
         position = torch.empty_like(order)
         position[order] = torch.arange(order.numel(), device=order.device)
-        columns = self.matrix.backward
-        rows = position.to(columns.col_indices().dtype)[columns.col_indices()]
-        moved = CSR(columns.crow_indices(), rows, columns.values())
+        columns = self.matrix.columns
+        moved = columns._replace(indices=position.to(columns.indices.dtype)[columns.indices])
         return Features(SparseMatrix(self.matrix.rows.select(order), moved), self.kept)
 
     def __matmul__(self, weight: Tensor) -> Tensor:
@@ -148,7 +147,7 @@ class Features:
             weight = weight * self.kept.unsqueeze(1)
         if isinstance(self.matrix, SparseMatrix):
             part = self.matrix.block(start, stop)
-            return part.to_dense() if weight is None else spmm(part, weight)
+            return csr_tensor(part, self.shape[1]).to_dense() if weight is None else spmm(part, weight)
         return self.matrix[start:stop] if weight is None else self.matrix[start:stop] @ weight
 
     def gram(self, weight: Tensor, chunk: int = 1 << 14) -> Tensor:
@@ -156,7 +155,7 @@ class Features:
         mask = 1 if self.kept is None else self.kept.unsqueeze(1)
         weight = weight * mask
         if isinstance(self.matrix, SparseMatrix):
-            return spmm(self.matrix.backward, spmm(self.matrix.forward, weight)) * mask
+            return spmm(self.matrix.columns, spmm(self.matrix.rows, weight)) * mask
         total = torch.zeros_like(weight)
         for rows in self.matrix.split(chunk):  # type: ignore[no-untyped-call]
             total.addmm_(rows.T, rows @ weight)

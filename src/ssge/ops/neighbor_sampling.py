@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
 from ssge.ops.adjacency import Adjacency, Pattern
-from ssge.ops.precision import product_dtype
 from ssge.ops.random import Key
-from ssge.ops.sparse import CSR, csr_tensor, row_indices, spmm, transpose
+from ssge.ops.sparse import CSR, SparseMatrix, row_indices, transpose
 
 Drops: TypeAlias = tuple[tuple[Key, float | Tensor], ...]
 _ENTRIES = 1 << 20
@@ -134,33 +133,30 @@ class SampledAdjacency(Adjacency):
         whole = sampler.whole
         super().__init__(whole.pattern, whole.normalization, whole.drops if drops is None else drops)
         self.sampler, self.part = sampler, part
-        self._values: dict[int, Tensor] = {}
+        self._matrices: dict[int, _Matrix] = {}
 
     def drop_edges(self, key: Key, rate: float | Tensor) -> SampledAdjacency:
         """Return the adjacency without the edges that the key drops; self-loops always stay."""
         return SampledAdjacency(self.sampler, self.part, self.with_drop(key, rate))
 
     def __matmul__(self, dense: Tensor) -> Tensor:
-        dense = dense.to(product_dtype(dense))
         hop = next(i for i, block in enumerate(self.part.blocks) if block.num_columns == dense.shape[0])
-        product: Tensor = _Product.apply(dense, self.part.blocks[hop], self._values_of(hop))  # type: ignore[no-untyped-call]
-        return product
+        if hop not in self._matrices:
+            self._matrices[hop] = _Matrix(self.part.blocks[hop], self._values(self.part.blocks[hop]))
+        return self._matrices[hop] @ dense
 
-    def _values_of(self, hop: int) -> Tensor:
-        if hop not in self._values:
-            block, incoming = self.part.blocks[hop], self.pattern.incoming
-            nodes, rows = self.part.nodes, row_indices(block.rows.indptr)
-            at_target, at_source = self.sampler.degrees(self.drops)
-            at_source = at_target if self.normalization == "in" else at_source
-            target, source = nodes.index_select(0, rows), nodes.index_select(0, block.indices)
-            values = (at_target.index_select(0, target) * at_source.index_select(0, source)).rsqrt_()
-            values *= block.rows.scale
-            if self.pattern.weighted:
-                values *= incoming.values.index_select(0, block.rows.entries)
-            if self.drops:
-                values *= _kept(self.drops, source, target, block.rows.entries)
-            self._values[hop] = values
-        return self._values[hop]
+    def _values(self, block: Block) -> Tensor:
+        nodes, rows = self.part.nodes, row_indices(block.rows.indptr)
+        at_target, at_source = self.sampler.degrees(self.drops)
+        at_source = at_target if self.normalization == "in" else at_source
+        target, source = nodes.index_select(0, rows), nodes.index_select(0, block.indices)
+        values = (at_target.index_select(0, target) * at_source.index_select(0, source)).rsqrt_()
+        values *= block.rows.scale
+        if self.pattern.weighted:
+            values *= self.pattern.incoming.values.index_select(0, block.rows.entries)
+        if self.drops:
+            values *= _kept(self.drops, source, target, block.rows.entries)
+        return values
 
 
 def sample_rows(pattern: Pattern, nodes: Tensor, fanout: int, key: Key) -> Rows:
@@ -235,17 +231,14 @@ def _kept(drops: Drops, source: Tensor, target: Tensor, entries: Tensor) -> Tens
     return kept | (source == target)
 
 
-class _Product(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, dense: Tensor, block: Block, values: Tensor) -> Tensor:
-        ctx.block, ctx.values = block, values
-        return spmm(csr_tensor(CSR(block.rows.indptr, block.indices, values), block.num_columns), dense)
+class _Matrix(SparseMatrix):
+    """The matrix of a block with some values; its transpose is made if a gradient needs it."""
 
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        columns, order = ctx.block.transposed
-        matrix = csr_tensor(
-            columns._replace(values=ctx.values.index_select(0, order)), ctx.block.rows.indptr.numel() - 1
-        )
-        return spmm(matrix, gradient), None, None
+    def __init__(self, block: Block, values: Tensor) -> None:
+        self._block, self.rows = block, CSR(block.rows.indptr, block.indices, values)
+
+    @property
+    def columns(self) -> CSR:  # type: ignore[override]
+        """The transpose."""
+        columns, order = self._block.transposed
+        return columns._replace(values=self.rows.values.index_select(0, order))

@@ -90,44 +90,43 @@ class SparseMatrix:
     """
 
     def __init__(self, rows: CSR, columns: CSR) -> None:
-        self.rows = rows
+        self.rows, self.columns = rows, columns
         self.shape = (rows.indptr.numel() - 1, columns.indptr.numel() - 1)
-        self.forward = csr_tensor(rows, self.shape[1])
-        self.backward = csr_tensor(columns, self.shape[0])
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         dense = dense.to(product_dtype(dense))
-        product: Tensor = _Product.apply(dense, self.forward, self.backward)  # type: ignore[no-untyped-call]
+        product: Tensor = _Product.apply(dense, self)  # type: ignore[no-untyped-call]
         return product
 
-    def block(self, start: int, stop: int) -> Tensor:
-        """Return rows ``start`` to ``stop`` as a CSR tensor over the same memory, for products without gradient."""
+    def block(self, start: int, stop: int) -> CSR:
+        """Return rows ``start`` to ``stop`` over the same memory."""
         indptr = self.rows.indptr[start : stop + 1]
         first, last = int(indptr[0]), int(indptr[-1])
-        part = CSR(indptr - indptr[0], self.rows.indices[first:last], self.rows.values[first:last])
-        return csr_tensor(part, self.shape[1])
+        return CSR(indptr - indptr[0], self.rows.indices[first:last], self.rows.values[first:last])
+
+    def to_dense(self) -> Tensor:
+        """Return A as a dense matrix."""
+        return csr_tensor(self.rows, self.shape[1]).to_dense()
 
 
-def spmm(sparse: Tensor, dense: Tensor) -> Tensor:
-    """Return the product of a CSR tensor and a dense matrix, without gradient.
+def spmm(rows: CSR, dense: Tensor) -> Tensor:
+    """Return the product of a sparse and a dense matrix, without gradient.
 
     On a processor in float32 or bfloat16, `bag` takes about half the time of the sparse product proper. Where each row
     of ``dense`` is used often, it goes by panels of columns that stay in the cache; those of bfloat16 do anyway.
     """
-    if sparse.dtype != dense.dtype:
-        values = sparse.values().to(dense.dtype)
-        sparse = csr_tensor(CSR(sparse.crow_indices(), sparse.col_indices(), values), sparse.shape[1])
+    rows, dense = rows._replace(values=rows.values.to(dense.dtype)), dense.detach()
+    n = rows.indptr.numel() - 1
     if dense.dtype not in (torch.float32, torch.bfloat16) or dense.device.type != "cpu":
         # Written into memory as it is found, because `torch.mm` would fill it with zeros first and copy it afterwards.
-        result = dense.new_empty(sparse.shape[0], dense.shape[1])
-        return torch.addmm(result, sparse, dense, beta=0, out=result)
-    dense = dense.detach()
-    if dense.dtype == torch.bfloat16 or sparse.values().numel() < _REUSE * sum(sparse.shape):
-        return bag(_parts(sparse), dense)
-    result = dense.new_empty(sparse.shape[0], dense.shape[1])
+        result = dense.new_empty(n, dense.shape[1])
+        return torch.addmm(result, csr_tensor(rows, dense.shape[0]), dense, beta=0, out=result)
+    if dense.dtype == torch.bfloat16 or rows.values.numel() < _REUSE * (n + dense.shape[0]):
+        return bag(rows, dense)
+    result = dense.new_empty(n, dense.shape[1])
     for start in range(0, dense.shape[1], _PANEL):
         panel = slice(start, start + _PANEL)
-        result[:, panel] = bag(_parts(sparse), dense[:, panel])
+        result[:, panel] = bag(rows, dense[:, panel])
     return result
 
 
@@ -144,17 +143,13 @@ def bag(rows: CSR, dense: Tensor) -> Tensor:
     )
 
 
-def _parts(sparse: Tensor) -> CSR:
-    return CSR(sparse.crow_indices(), sparse.col_indices(), sparse.values())
-
-
 class _Product(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, dense: Tensor, forward: Tensor, backward: Tensor) -> Tensor:
-        ctx.transpose = backward
-        return spmm(forward, dense)
+    def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
+        ctx.matrix = matrix
+        return spmm(matrix.rows, dense)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return spmm(ctx.transpose, gradient), None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return spmm(ctx.matrix.columns, gradient), None
