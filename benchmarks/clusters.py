@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from pages import Record, asked, figures_of, spread, write
 from pages import table as markdown
 from ssge.datasets import facts_of, load
-from ssge.evaluation import kmeans_labels
+from ssge.evaluation import kmeans
 from ssge.experiments.protocols import PROTOCOLS, evaluate
 from ssge.runs.fit import fit
 from ssge.runs.plan import plan
@@ -75,7 +75,7 @@ def row(dataset: str, changes: dict[str, Any]) -> list[list[float]]:
         run = fit(graph, plan(graph.info, recipe=f"ssge/{dataset}", settings=changes, seed=seed))
         vectors = run.embedding.vectors
         scores = evaluate(vectors, graph, protocol, run.record.scale, facts=facts_of(dataset))
-        clusters = [kmeans_labels(vectors, graph.num_classes, start) for start in range(3)]
+        clusters = [kmeans(vectors, graph.num_classes, start).cluster for start in range(3)]
         agreements = [
             np.mean([score(labels[nodes], found[nodes]) for found in clusters])
             for nodes in (graph.splits[0].valid, slice(None))

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from commands import code_of
 
-from ssge.evaluation import kmeans_labels
+from ssge.evaluation import kmeans
 from ssge.io.embeddings import Embedding, read_embedding
 from ssge.runs.folder import RunFolder
 
@@ -214,7 +214,7 @@ def test_a_labeled_graph_is_scored(here: Path, ssge: Command) -> None:
 def test_the_embedding_finds_the_teams(here: Path, ssge: Command) -> None:
     assert fit(here, "good", "--columns", "age", "spend", "--scale", "standard", epochs=30) == 0
     found = RunFolder(here / "good").read_embedding()
-    groups = kmeans_labels(found.vectors, 3, 0)
+    groups = kmeans(found.vectors, 3, 0).cluster
     pairs = {(int(group), i % 3) for i, group in enumerate(groups)}
     assert len(pairs) == 3
     near = json.loads(ssge("neighbors", "good", "u003", "-k", "4", "--json").out)[0]["neighbors"]

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from commands import code_of as run
 
-from ssge.evaluation import kmeans_labels
+from ssge.evaluation import kmeans
 from ssge.foreign import ids_of
 from ssge.io.embeddings import Embedding, write_embedding
 from ssge.ops.neighbors import nearest
@@ -101,7 +101,7 @@ def test_clusters(file: Path, tmp_path: Path, ssge: Command) -> None:
     groups = json.loads(ssge("cluster", file, "-k", "3", "--out", out, "--json"))
     frame = pd.read_csv(out)
     assert frame.columns.tolist() == ["id", "cluster", "distance"] and frame["id"].tolist() == planted()[0].tolist()
-    theirs = kmeans_labels(planted().vectors, 3, 0)
+    theirs = kmeans(planted().vectors, 3, 0).cluster
     assert len(set(zip(frame["cluster"], theirs.tolist(), strict=True))) == 3
     for group in groups:
         members = frame[frame["cluster"] == group["cluster"]].sort_values("distance")

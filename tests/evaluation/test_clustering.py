@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from ssge.errors import InputError
-from ssge.evaluation import cluster, clustering, kmeans_labels
+from ssge.evaluation import cluster, clustering, kmeans
 
 
 def planted(spread, n=200, d=8, k=4, seed=0):
@@ -28,7 +28,7 @@ def test_planted_clusters_are_found():
 def test_scores_are_scikit_learn_s_metrics_of_the_clusters_of_each_seed():
     X, y = planted(4.0)
     score = cluster(X, y, seeds=[3, 4, 5])
-    found = [kmeans_labels(X, 4, seed) for seed in (3, 4, 5)]
+    found = [kmeans(X, 4, seed).cluster for seed in (3, 4, 5)]
     nmi = [normalized_mutual_info_score(y, f, average_method="arithmetic") for f in found]
     ari = [adjusted_rand_score(y, f) for f in found]
     assert 0.05 < score.nmi < 0.95
@@ -45,7 +45,7 @@ def test_the_length_of_a_row_does_not_matter():
     factors = 2.0 ** np.random.default_rng(1).integers(-40, 40, size=(len(X), 1))
     for dtype in (np.float32, np.float64):
         Z = X.astype(dtype)
-        assert np.array_equal(kmeans_labels(Z, 4, 0), kmeans_labels(Z * factors.astype(dtype), 4, 0))
+        assert np.array_equal(kmeans(Z, 4, 0).cluster, kmeans(Z * factors.astype(dtype), 4, 0).cluster)
 
 
 def test_very_small_float32_rows_keep_their_direction():
@@ -78,8 +78,8 @@ def test_rows_of_zeros_are_a_place_of_their_own():
 
 def test_number_of_clusters_and_seeds():
     X, y = planted(4.0)
-    assert set(kmeans_labels(X, 6, 0)) == set(range(6))
-    assert np.array_equal(kmeans_labels(X, 6, 0), kmeans_labels(X, 6, 0))
+    assert set(kmeans(X, 6, 0).cluster) == set(range(6))
+    assert np.array_equal(kmeans(X, 6, 0).cluster, kmeans(X, 6, 0).cluster)
     merged = y // 2
     assert cluster(X, merged, num_clusters=4, seeds=[0]) != cluster(X, merged, seeds=[0])
     assert cluster(X, merged, num_clusters=2, seeds=[0]) == cluster(X, merged, seeds=[0])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ssge.errors import InputError
-from ssge.evaluation import kmeans_labels
+from ssge.evaluation import kmeans
 from ssge.tasks.clusters import clusters
 
 
@@ -34,7 +34,7 @@ def test_distances_and_central_members() -> None:
 
 def test_the_partition_is_that_of_the_evaluation() -> None:
     z = np.random.default_rng(1).normal(size=(80, 6))
-    ours, theirs = clusters(z, 7, seed=3).cluster, kmeans_labels(z, 7, 3)
+    ours, theirs = clusters(z, 7, seed=3).cluster, kmeans(z, 7, 3).cluster
     assert len(set(zip(ours.tolist(), theirs.tolist(), strict=True))) == 7
 
 

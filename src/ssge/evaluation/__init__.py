@@ -1,6 +1,6 @@
 """Scores of an embedding, computed from arrays alone: linear probe, clustering, and label-free geometry."""
 
-from ssge.evaluation.clustering import ClusterScore, KMeansClusters, cluster, kmeans, kmeans_labels
+from ssge.evaluation.clustering import ClusterScore, KMeansClusters, cluster, kmeans
 from ssge.evaluation.geometry import (
     effective_rank,
     geometry,
@@ -22,7 +22,6 @@ __all__ = [
     "effective_rank",
     "geometry",
     "kmeans",
-    "kmeans_labels",
     "linear_probe",
     "linear_probes",
     "mean_std",

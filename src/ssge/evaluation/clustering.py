@@ -10,9 +10,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ssge.errors import InputError
-from ssge.evaluation._arrays import SPARSE, Matrix, checked_embedding, checked_labels, unit_rows
+from ssge.evaluation._arrays import SPARSE, Matrix, checked_embedding, checked_labels
 from ssge.evaluation._lloyd import best_partitions
 from ssge.evaluation.scores import mean_std
+from ssge.ops.neighbors import unit_rows
 
 STARTS = 10
 
@@ -47,11 +48,6 @@ def kmeans(embedding: ArrayLike, k: int, seed: int = 0) -> KMeansClusters:
     member = sp.csr_array((np.ones(len(rows)), (found.labels, np.arange(len(rows)))), shape=(k, len(rows)))
     means = member @ rows / np.maximum(member.sum(axis=1), 1)[:, None]
     return KMeansClusters(found.labels, np.linalg.norm(rows - means[found.labels], axis=1).astype(np.float64))
-
-
-def kmeans_labels(embedding: ArrayLike, k: int, seed: int = 0) -> NDArray[np.int64]:
-    """Return only the clusters that `kmeans` finds."""
-    return kmeans(embedding, k, seed).cluster
 
 
 def cluster(

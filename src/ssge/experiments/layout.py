@@ -70,17 +70,14 @@ def lay_out(vectors: Array, seed: int = 0, method: Method = "auto") -> Layout:
 
 def _components(points: Array, most: int = 50) -> tuple[Array, bool]:
     """Return the first principal components, and whether all rows coincide."""
-    centered = points - points.mean(axis=0)
-    n, d = centered.shape
-    if n > d:  # eigenvectors of the d x d matrix take a fraction of the time of those of n x d
-        values, vectors = np.linalg.eigh(centered.T @ centered)
-        singular, right = np.sqrt(np.maximum(values[::-1], 0)), vectors[:, ::-1].T
-    else:
-        singular, right = np.linalg.svd(centered, full_matrices=False)[1:]
-    right = right[:most]
-    # A singular vector is unique up to its sign: make its largest entry positive.
-    signs = np.where(right[np.arange(len(right)), np.abs(right).argmax(axis=1)] < 0, -1, 1)
-    return centered @ (right * signs[:, None]).T, bool(singular[0] <= 1e-9 * np.linalg.norm(points))
+    from sklearn.decomposition import PCA
+
+    n, d = points.shape
+    # Eigenvectors of the d x d matrix take a fraction of the time of those of n x d.
+    solver = "covariance_eigh" if n > d else "full"
+    with np.errstate(invalid="ignore"):  # rows that coincide have no variance to divide by
+        found = PCA(min(most, n, d), svd_solver=solver).fit_transform(points)
+    return found, bool(np.linalg.norm(found[:, 0]) <= 1e-9 * np.linalg.norm(points))
 
 
 def _tsne(rows: NDArray[np.float32], perplexity: float, seed: int, fast: bool) -> Array:

@@ -13,7 +13,6 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -24,7 +23,7 @@ from ssge.graph import Graph
 from ssge.methods import Method
 from ssge.ops.collective import alone
 from ssge.ops.random import Key
-from ssge.runs.estimate_streamed import streaming_memory
+from ssge.runs.estimate_streamed import random_graph, streaming_memory
 from ssge.runs.plan import Plan
 from ssge.training.batches import batches
 from ssge.training.streaming import can_stream
@@ -188,7 +187,7 @@ def _trials(graph: Graph, plan: Plan) -> list[_Trial]:
     widths = getattr(plan.config, "widths", None) or (64,)
     size, trials = max(512, 4 * widths[-1]), list[_Trial]()  # with fewer nodes than columns losses are degenerate
     while 2 * size < graph.num_nodes:
-        trials.append(_trial(_sample(graph, size), plan))
+        trials.append(_trial(random_graph(graph, size), plan))
         if trials[-1].epoch > _TRIAL_SECONDS and len(trials) > 2:
             return trials
         size *= 2
@@ -276,25 +275,6 @@ class _PeakMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _free(self, size: int) -> None:
         self.now -= size
-
-
-def _sample(graph: Graph, nodes: int) -> Graph:
-    """Return a random graph of some size, with the mean degree and the density of features of a graph."""
-    rng = np.random.default_rng(0)
-    edges = rng.integers(nodes, size=(2, round(graph.num_edges / graph.num_nodes * nodes)))
-    edges = edges[:, np.lexsort(edges)]
-    features = graph.features[np.sort(rng.choice(graph.num_nodes, nodes, replace=False))]
-    weights = None if graph.weights is None else np.ones(edges.shape[1], dtype=graph.weights.dtype)
-    labels = None if graph.labels is None else np.arange(nodes) % graph.num_classes
-    return replace(
-        graph.without_labels(),
-        labels=labels,
-        features=features,
-        edges=edges,
-        weights=weights,
-        node_ids=np.arange(nodes),
-        schema=None,
-    )
 
 
 def _gigabytes(count: int) -> str:

@@ -67,7 +67,7 @@ def estimate_streamed(graph: StoredGraph, plan: Plan) -> StreamedEstimate:
     assert isinstance(method.encoder, GCN)
     n, item = graph.num_nodes, torch.empty((), dtype=method.dtype).element_size()
     with tempfile.TemporaryDirectory(dir=_existing(graph.scratch)) as folder:
-        small = write_graph(_sample(graph, min(n, _NODES)), Path(folder) / "graph").streamed(_PLENTY, Path(folder))
+        small = write_graph(random_graph(graph, min(n, _NODES)), Path(folder) / "graph").streamed(_PLENTY, Path(folder))
         trial = replace(plan, start=None).build(small)
         part = streamed_view(trial, small)
         with torch.no_grad():
@@ -114,13 +114,19 @@ def streaming_memory(available: int) -> str:
     return f"{max(1, int(0.75 * available / 1e9))}GB"
 
 
-def _sample(graph: StoredGraph, nodes: int) -> Graph:
+def random_graph(graph: Graph | StoredGraph, nodes: int) -> Graph:
+    """Return a random graph of some size, with the mean degree and the density of features of a graph."""
     rng = np.random.default_rng(0)
     n, m, _, _ = graph.info
     edges = rng.integers(nodes, size=(2, round(m / n * nodes)))
+    edges = edges[:, np.lexsort(edges)]
     features = graph.features[np.sort(rng.choice(n, nodes, replace=False))]
-    weights = np.full(edges.shape[1], 0.5, dtype=np.float32) if graph.weighted else None
-    return Graph(features, edges, np.arange(nodes), weights)
+    weighted, labels = isinstance(graph, StoredGraph) and graph.weighted, None
+    if isinstance(graph, Graph):
+        weighted = graph.weights is not None
+        labels = None if graph.labels is None else np.arange(nodes) % graph.num_classes
+    weights = np.full(edges.shape[1], 0.5, dtype=np.float32) if weighted else None
+    return Graph(features, edges, np.arange(nodes), weights, labels)
 
 
 def _existing(folder: Path) -> Path:

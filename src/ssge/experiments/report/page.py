@@ -13,9 +13,8 @@ from typing import Any
 from ssge import __version__
 from ssge.errors import InputError
 from ssge.evaluation.geometry import geometry
-from ssge.experiments.layout import Method
 from ssge.experiments.report import charts, facts
-from ssge.experiments.report.points import MOST_POINTS, map_data
+from ssge.experiments.report.points import map_data
 from ssge.experiments.report.scores import score_tables
 from ssge.experiments.subject import Subject
 from ssge.files import atomic
@@ -29,11 +28,8 @@ def write_report(
     subject: Subject,
     names: Names,
     colors: Sequence[str] = (),
-    *,
-    layout: Method = "auto",
-    seed: int = 0,
-    max_points: int = MOST_POINTS,
     referenced: bool = True,
+    **options: Any,
 ) -> Path:
     """Write the report of a run, or of an embedding alone.
 
@@ -45,10 +41,10 @@ def write_report(
         The run.
     names, colors
         Columns to show for each node, and those of them to color by; see `Subject.names`.
-    layout, seed, max_points
-        Of the map; see `ssge.experiments.report.points.map_data`.
     referenced
         Whether a run that was scored gets reference rows; see `ssge.experiments.report.scores.score_tables`.
+    options
+        ``layout``, ``seed`` and ``max_points`` of the map; see `ssge.experiments.report.points.map_data`.
     """
     _check(path)
     record, vectors = subject.record, subject.embedding.vectors
@@ -69,24 +65,13 @@ def write_report(
         "scores": score_tables(subject, referenced),
         "labeled": subject.labeled,
     }
-    found = map_data(vectors, names, colors, layout=layout, seed=seed, max_points=max_points)
-    return _write(path, facts.title_of(subject), found, told)
+    return _write(path, facts.title_of(subject), map_data(vectors, names, colors, **options), told)
 
 
-def write_map_page(
-    path: Path,
-    subject: Subject,
-    names: Names,
-    colors: Sequence[str] = (),
-    *,
-    layout: Method = "auto",
-    seed: int = 0,
-    max_points: int = MOST_POINTS,
-) -> Path:
+def write_map_page(path: Path, subject: Subject, names: Names, colors: Sequence[str] = (), **options: Any) -> Path:
     """Write the interactive map alone; parameters as in `write_report`."""
     _check(path)
-    found = map_data(subject.embedding.vectors, names, colors, layout=layout, seed=seed, max_points=max_points)
-    return _write(path, facts.title_of(subject), found, {})
+    return _write(path, facts.title_of(subject), map_data(subject.embedding.vectors, names, colors, **options), {})
 
 
 def _check(path: Path) -> None:
