@@ -90,7 +90,7 @@ def parameters(method: str, dataset: str) -> int:
 
     features = DATASETS[dataset].num_features
     assert features is not None
-    return _trained(build(method, settings(method, dataset), GraphInfo(1, 1, features)))
+    return build(method, settings(method, dataset), GraphInfo(1, 1, features)).num_parameters
 
 
 def measure(method: str, dataset: str, seconds: float) -> Measured:
@@ -114,12 +114,13 @@ def measure(method: str, dataset: str, seconds: float) -> Measured:
             if sum(times) >= seconds:
                 break
     return Measured(
-        _trained(model), model.config.epochs, len(times), prepare_seconds, statistics.median(times), peak_memory_mb()
+        model.num_parameters,
+        model.config.epochs,
+        len(times),
+        prepare_seconds,
+        statistics.median(times),
+        peak_memory_mb(),
     )
-
-
-def _trained(model: Any) -> int:
-    return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
 
 
 def _epochs(model: Any, prepared: Any) -> Iterator[float]:

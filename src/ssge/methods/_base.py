@@ -183,6 +183,11 @@ class Method(nn.Module, ABC):
         """Precision of parameters and buffers."""
         return self.scale.dtype
 
+    @property
+    def num_parameters(self) -> int:
+        """How many numbers are trained."""
+        return sum(parameter.numel() for parameter in self.parameters() if parameter.requires_grad)
+
     def products(self) -> torch.autocast:
         """Return the context of `forward` in training, which decides the precision of products."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16)

@@ -314,26 +314,15 @@ def _multiplied(weight: Tensor, columns: Tensor | None, rows: Tensor) -> Tensor:
 
 
 class MLP(_Encoder):
-    """Perceptron on the features alone, with batch normalization before each activation; edges play no part.
+    """Perceptron on the features alone; edges play no part.
 
-    Layers begin as `torch.nn.Linear` does, of which such perceptrons are usually made. The normalized output is blind
-    to the size of the weights, but smaller ones turn faster under Adam's steps: on CoauthorCS the paper's schedule then
-    reaches an effective rank of 30, and 9 with Xavier's bound. The bias is that of the released code of SSGE, though
-    the normalization cancels it.
+    Under a batch normalization layers begin as `torch.nn.Linear` does, of which such perceptrons are usually made. The
+    normalized output is blind to the size of the weights, but smaller ones turn faster under Adam's steps: on
+    CoauthorCS the paper's schedule then reaches an effective rank of 30, and 9 with Xavier's bound. The bias is that of
+    the released code of SSGE, though the normalization cancels it.
     """
 
     like_linear = True
-
-    def __init__(
-        self,
-        widths: Sequence[int],
-        activation: str,
-        generator: torch.Generator,
-        output_bias: bool = False,
-        norm: float | None = 0.1,
-        output_activation: bool = False,
-    ) -> None:
-        super().__init__(widths, activation, generator, output_bias, norm, output_activation)
 
     @property
     def hops(self) -> int:
@@ -364,4 +353,5 @@ class MLP(_Encoder):
         return output
 
 
-ENCODERS: dict[str, type[GCN] | type[MLP]] = {"gcn": GCN, "mlp": MLP}
+ENCODERS: dict[str, Callable[..., GCN | MLP]] = {"gcn": GCN, "mlp": partial(MLP, norm=0.1)}
+"""By their names in settings; a perceptron has batch normalization unless told otherwise."""

@@ -84,12 +84,11 @@ def estimate(graph: Graph, plan: Plan) -> Estimate:
     with alone():
         trials = _trials(graph, plan)
     n, epochs = graph.num_nodes, plan.config.epochs if plan.method.trained else 1
-    parameters = sum(p.numel() for p in plan.build(graph).parameters() if p.requires_grad)
     spare = SPARE if getattr(plan.config, "batch_nodes", None) is None else SPARE_BATCHES
     memory = spare * _continued(trials, [t.memory for t in trials], n) + LIBRARIES
     seconds = epochs * _continued(trials, [t.epoch for t in trials], n)
     start = trials[-1].start * max(1, n / trials[-1].nodes) if epochs else 0.0
-    return Estimate(parameters, round(memory), seconds + start)
+    return Estimate(plan.build(graph).num_parameters, round(memory), seconds + start)
 
 
 def check_memory(graph: Graph, plan: Plan, available: int | None = None) -> None:

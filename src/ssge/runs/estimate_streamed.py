@@ -79,13 +79,11 @@ def estimate_streamed(graph: StoredGraph, plan: Plan) -> StreamedEstimate:
             step(trial, part, optimizer, Key(epoch))
             seconds = time.perf_counter() - began
     panel = min(view.adjacency.workspace.panel(n, item), max(widths))
-    parameters = sum(p.numel() for p in method.parameters() if p.requires_grad)
     back = widths[1:] if widths[0] == graph.num_features else widths  # no gradient of the features is wanted
     passes = 2 + 2 * sum(-(-width // panel) for width in [*widths, *back])
     disk = n * item * (2 * sum(widths) + 4 * max(widths))
-    return StreamedEstimate(
-        parameters, graph.memory, disk, plan.config.epochs * seconds * n / small.num_nodes, panel, passes
-    )
+    seconds *= plan.config.epochs * n / small.num_nodes
+    return StreamedEstimate(method.num_parameters, graph.memory, disk, seconds, panel, passes)
 
 
 def describe_streamed(found: StreamedEstimate, epochs: int) -> str:

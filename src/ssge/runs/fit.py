@@ -36,7 +36,7 @@ from ssge.training.best import Best
 from ssge.training.checkpoint import Checkpoint, describe_run
 from ssge.training.distributed import check_divisible, is_main
 from ssge.training.interrupt import Interrupt
-from ssge.training.progress import ProgressBar
+from ssge.training.progress import progress
 from ssge.training.streaming import streamed_view
 from ssge.training.trainer import Epoch, Observer, Trained, train
 
@@ -111,14 +111,14 @@ def fit(
             work = stack.enter_context(folder.claim(force, resume)) if is_main() else folder.work
             if is_main():
                 work.begin(settings)
-                watching.insert(0, stack.enter_context(work.open_history()))
+                watching.insert(0, stack.enter_context(work.history()))
             if isinstance(seen, StoredGraph):
                 seen = seen.streamed(seen.memory, work.path)
             described = describe_run(method, seen, plan.seed, best)
             checkpoint = Checkpoint(work.checkpoint, described, checkpoint_every, resume)
         if not quiet and is_main():
             title = f"{method.title} on {graph.name}, seed {plan.seed}"
-            watching.append(stack.enter_context(ProgressBar(plan.config.epochs, title)))
+            watching.append(stack.enter_context(progress(plan.config.epochs, title)))
         prepared = method.prepare(seen) if isinstance(seen, Graph) else streamed_view(method, seen)
         try:
             trained = train(method, prepared, Key(plan.seed), best=best, observers=watching, checkpoint=checkpoint)
@@ -172,7 +172,7 @@ def _run(
         statistics=_statistics(graph),
         feature_names=list(graph.schema.names) if graph.schema else [],
         node_columns=graph.schema.table() if graph.schema else [],
-        parameters=sum(p.numel() for p in method.parameters() if p.requires_grad),
+        parameters=method.num_parameters,
         scale=float(method.scale),
         seconds=trained.seconds,
         peak_memory_mb=peak_memory_mb(),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from ssge.errors import InputError
 from ssge.files import atomic
@@ -198,9 +198,16 @@ class WorkFolder:
             with atomic(self.config) as temporary:
                 temporary.write_text(write_toml(settings), "utf-8")
 
-    def open_history(self) -> HistoryFile:
-        """Return an observer that appends each epoch to the history."""
-        return HistoryFile(self.path / HISTORY)
+    @contextmanager
+    def history(self) -> Iterator[Callable[[dict[str, Any]], None]]:
+        """Yield an observer that appends each epoch to the history at once, so that a killed run leaves it."""
+        with (self.path / HISTORY).open("a", encoding="utf-8") as file:
+
+            def append(line: dict[str, Any]) -> None:
+                file.write(json.dumps(line) + "\n")
+                file.flush()
+
+            yield append
 
     def clear(self) -> None:
         """Remove what an unfinished run has left."""
@@ -220,21 +227,3 @@ def _texts(record: RunRecord) -> dict[str, str]:
     from ssge.runs.card import card
 
     return {RECORD: record.model_dump_json(indent=2) + "\n", CARD: card(record)}
-
-
-class HistoryFile:
-    """An observer that appends each epoch to a file as a JSON line, so that a killed run leaves its history."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("a", encoding="utf-8")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def __call__(self, line: dict[str, Any]) -> None:
-        """Append one epoch."""
-        self._file.write(json.dumps(line) + "\n")
-        self._file.flush()

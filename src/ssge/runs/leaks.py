@@ -13,6 +13,7 @@ from ssge.errors import InputError
 from ssge.io.reading import read_columns
 from ssge.io.roles import told_by
 from ssge.runs.folder import RunFolder
+from ssge.runs.names import lines_of
 
 log = logging.getLogger(__name__)
 
@@ -45,13 +46,7 @@ def leaking_columns(folder: RunFolder, rows: NDArray[np.int64], labels: Sequence
         log.warning("The labels are not compared with the columns of the run, which cannot be read again: %s", error)
         return []
     assert nodes is not None
-    ids = nodes.ids.values.to_pylist()
-    ids = [i.strip() if isinstance(i, str) and nodes.ids.table.free else i for i in ids]
-    embedding = folder.read_embedding()
-    in_embedding = embedding.find(ids)
-    line = np.full(len(embedding.node_ids), -1)  # of each node in the table
-    line[in_embedding[in_embedding >= 0]] = np.flatnonzero(in_embedding >= 0)
-    at = line[rows]
+    at = lines_of(folder.read_embedding().node_ids, nodes.ids.values.to_pylist(), nodes.ids.table.free)[rows]
     classes = np.unique([str(label) for label in labels], return_inverse=True)[1][at >= 0]
     known = {raw.name: values[at[at >= 0]] for raw in nodes.raws if (values := raw.plain()) is not None}
     return told_by(known, classes)

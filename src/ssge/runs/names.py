@@ -168,6 +168,14 @@ def wanted(show: str | Sequence[str], names: Sequence[str]) -> list[str]:
     return found
 
 
+def lines_of(node_ids: NDArray[Any], ids: Sequence[Any], free: bool) -> NDArray[np.int64]:
+    """Return the line of each node in a table with these ids, -1 where there is none; ``free`` is text of any kind."""
+    rows = find_ids(node_ids, [i.strip() if free and isinstance(i, str) else i for i in ids])
+    line = np.full(len(node_ids), -1)
+    line[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
+    return line
+
+
 def _from_table(node_ids: NDArray[Any], show: str | Sequence[str], table: Table, id: str | int | None) -> Names:
     at = position(table, id, "id") if id is not None else named(table, ID) or 0
     chosen = [position(table, name, "show") for name in wanted(show, table.names)]
@@ -175,12 +183,7 @@ def _from_table(node_ids: NDArray[Any], show: str | Sequence[str], table: Table,
     columns = dict(zip(parts, table.read(parts, text=[at]).columns, strict=True))
     if table.free:  # 08001 is no number
         columns |= codes(table, [i for i in chosen if i != at], columns)
-    ids = columns[at].to_pylist()
-    if table.free:
-        ids = [i.strip() if isinstance(i, str) else i for i in ids]
-    rows = find_ids(node_ids, ids)
-    line = np.full(len(node_ids), -1)  # of each node in the table
-    line[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
+    line = lines_of(node_ids, columns[at].to_pylist(), table.free)
     lost = int((line < 0).sum())
     if lost == len(node_ids):
         raise InputError(

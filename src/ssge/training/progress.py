@@ -4,65 +4,53 @@ from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
-from typing import Self
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from ssge.training.trainer import Epoch
 
+_SECONDS = 5
+"""Between two plain lines."""
 
-class ProgressBar:
-    """An observer that shows epoch, losses, effective rank and time left on standard error.
 
-    Parameters
-    ----------
-    epochs
-        How many there will be.
-    title
-        Shown in front.
-    """
+@contextmanager
+def progress(epochs: int, title: str) -> Iterator[Callable[[Epoch], None]]:
+    """Yield an observer that shows epoch, losses, effective rank and time left on standard error."""
+    if not sys.stderr.isatty():
+        yield _lines(epochs, title)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    def __init__(self, epochs: int, title: str = "training") -> None:
-        self.epochs = epochs
-        self.title = title
-        self._shown = 0.0
-        self._began: tuple[float, int] | None = None
-        self._bar = None
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TextColumn("{task.fields[terms]}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    ) as bar:
+        task = bar.add_task(title, total=epochs, terms="")
+        yield lambda line: bar.update(task, completed=line["epoch"], terms=_terms(line))
 
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=24),
-                TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-                TextColumn("{task.fields[terms]}"),
-                TimeRemainingColumn(),
-                console=Console(stderr=True),
-            )
-            self._task = self._bar.add_task(title, total=epochs, terms="")
 
-    def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._bar.start()
-        return self
+def _lines(epochs: int, title: str) -> Callable[[Epoch], None]:
+    """Return an observer that prints the first epoch, the last one, and some between."""
+    began, first, shown = 0.0, 0, 0.0
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    def show(line: Epoch) -> None:
+        nonlocal began, first, shown
+        epoch, now = int(line["epoch"]), time.monotonic()
+        if not first:
+            began, first = now, epoch
+        if epoch in (first, epochs) or now - shown >= _SECONDS:
+            done = epoch - first
+            left = f"  {(now - began) / done * (epochs - epoch):.0f} s left" if done else ""
+            print(f"{title}: epoch {epoch}/{epochs}  {_terms(line)}{left}", file=sys.stderr, flush=True)
+            shown = now
 
-    def __call__(self, line: Epoch) -> None:
-        """Show one epoch."""
-        epoch = int(line["epoch"])
-        terms = "  ".join(f"{k} {v:.4g}" for k, v in line.items() if k not in ("epoch", "seconds"))
-        now = time.monotonic()
-        if self._began is None:
-            self._began = (now, epoch)
-        if self._bar is not None:
-            self._bar.update(self._task, completed=epoch, terms=terms)
-        elif epoch == self.epochs or epoch == self._began[1] or now - self._shown >= 5:
-            done = epoch - self._began[1]
-            left = f"  {(now - self._began[0]) / done * (self.epochs - epoch):.0f} s left" if done else ""
-            print(f"{self.title}: epoch {epoch}/{self.epochs}  {terms}{left}", file=sys.stderr, flush=True)
-            self._shown = now
+    return show
+
+
+def _terms(line: Epoch) -> str:
+    return "  ".join(f"{name} {value:.4g}" for name, value in line.items() if name not in ("epoch", "seconds"))
