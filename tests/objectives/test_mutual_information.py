@@ -58,7 +58,8 @@ def test_local_global_is_a_bilinear_discriminator() -> None:
 def test_group_discrimination_is_local_global_with_ones() -> None:
     h, c, weight, bias = random(N, D), random(N, D, seed=1), random(5, D, seed=2), random(5, seed=3)
     torch.testing.assert_close(
-        group_discrimination(h, c), local_global(h, c, torch.ones(D).double(), torch.eye(D).double())
+        group_discrimination(h, c, torch.eye(D).double()),
+        local_global(h, c, torch.ones(D).double(), torch.eye(D).double()),
     )
     head = [functional.linear(x, weight, bias).sum(1) for x in (h, c)]
     torch.testing.assert_close(group_discrimination(h, c, weight, bias), labeled(*head))

@@ -42,7 +42,8 @@ def kmeans(embedding: ArrayLike, k: int, seed: int = 0) -> KMeansClusters:
     Rows of zeros stay zeros. Starts are drawn by greedy k-means++, distances computed in float32.
     """
     array = checked_embedding(embedding)
-    k = _checked_count(k, array.shape[0])
+    if not 1 <= k <= array.shape[0]:
+        raise InputError(f"the number of clusters must be 1..{array.shape[0]} (the number of rows); received {k}.")
     rows = unit_rows(array)
     found = best_partitions(_compact(rows), k, STARTS, [seed])[0]
     member = sp.csr_array((np.ones(len(rows)), (found.labels, np.arange(len(rows)))), shape=(k, len(rows)))
@@ -50,10 +51,8 @@ def kmeans(embedding: ArrayLike, k: int, seed: int = 0) -> KMeansClusters:
     return KMeansClusters(found.labels, np.linalg.norm(rows - means[found.labels], axis=1).astype(np.float64))
 
 
-def cluster(
-    embedding: ArrayLike, labels: ArrayLike, num_clusters: int | None = None, seeds: Iterable[int] = range(10)
-) -> ClusterScore:
-    """Compare k-means clusters with the classes by NMI (arithmetic mean of the entropies) and ARI.
+def cluster(embedding: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10)) -> ClusterScore:
+    """Compare as many k-means clusters as classes with these by NMI (arithmetic mean of the entropies) and ARI.
 
     Parameters
     ----------
@@ -61,8 +60,6 @@ def cluster(
         n x d matrix.
     labels
         One class index per row; k-means does not see them.
-    num_clusters
-        k; the number of classes if None.
     seeds
         One k-means (best of 10 starts) per seed.
     """
@@ -76,18 +73,11 @@ def cluster(
     classes = np.unique(y)
     if classes.size < 2:
         raise InputError(f"labels must have at least 2 classes; received {classes.tolist()}.")
-    k = _checked_count(classes.size if num_clusters is None else num_clusters, array.shape[0])
-    found = [one.labels for one in best_partitions(_compact(unit_rows(array)), k, STARTS, chosen)]
+    found = [one.labels for one in best_partitions(_compact(unit_rows(array)), classes.size, STARTS, chosen)]
     nmi = tuple(float(normalized_mutual_info_score(y, f)) for f in found)
     ari = tuple(float(adjusted_rand_score(y, f)) for f in found)
     (nmi_mean, nmi_std), (ari_mean, ari_std) = mean_std(nmi), mean_std(ari)
     return ClusterScore(nmi_mean, ari_mean, nmi_std, ari_std, nmi, ari)
-
-
-def _checked_count(k: int, n: int) -> int:
-    if not 1 <= k <= n:
-        raise InputError(f"the number of clusters must be 1..{n} (the number of rows); received {k}.")
-    return k
 
 
 def _compact(rows: Matrix) -> Any:

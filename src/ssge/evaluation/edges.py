@@ -14,7 +14,7 @@ from ssge.ops.neighbors import unit_rows
 _MOST = 100_000
 
 
-def edge_figures(embedding: ArrayLike, edges: NDArray[np.int64], seed: int = 0) -> dict[str, float]:
+def edge_figures(embedding: ArrayLike, edges: NDArray[np.int64]) -> dict[str, float]:
     """Compare the cosines of linked nodes with those of random pairs.
 
     Parameters
@@ -23,8 +23,6 @@ def edge_figures(embedding: ArrayLike, edges: NDArray[np.int64], seed: int = 0) 
         n x d.
     edges
         2 x m positions of nodes. Of more than 100,000 a random part is taken.
-    seed
-        Of the random pairs, and of that part.
 
     Returns
     -------
@@ -40,7 +38,7 @@ def edge_figures(embedding: ArrayLike, edges: NDArray[np.int64], seed: int = 0) 
         raise InputError(f"edges must hold rows 0..{n - 1}; received {edges.min()}..{edges.max()}.")
     if not edges.size or n < 3:
         return {}
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     linked = edges if edges.shape[1] <= _MOST else edges[:, rng.choice(edges.shape[1], _MOST, replace=False)]
     first = rng.integers(0, n, linked.shape[1])
     other = (first + rng.integers(1, n, first.size)) % n

@@ -12,6 +12,7 @@ from ssge.errors import InputError
 from ssge.evaluation._arrays import SPARSE, Matrix, blocks, checked_embedding, deviations
 from ssge.ops.neighbors import unit_rows
 
+_MOST_ROWS = 4096  # between which all pairs are compared
 _BLOCK = 256  # rows with all their distances in memory at once
 
 
@@ -71,32 +72,17 @@ def wasserstein_to_gaussian(embedding: ArrayLike) -> float:
     return max(0.0, 2 * eigenvalues.size - 2 * float(np.sqrt(eigenvalues).sum()))
 
 
-def uniformity(z: ArrayLike, t: float = 2.0, max_rows: int = 4096, seed: int = 0) -> float:
-    """Logarithm of the mean over pairs of distinct rows of exp(-t |x - y|^2), rows divided by their norms.
+def uniformity(z: ArrayLike) -> float:
+    """Logarithm of the mean over pairs of distinct rows of exp(-2 |x - y|^2), rows divided by their norms.
 
-    0 if all rows point the same way, lower the more evenly they spread over the sphere.
-
-    Parameters
-    ----------
-    z
-        n x d matrix, n >= 2.
-    t
-        Sharpness of the kernel.
-    max_rows
-        With at most this many rows all pairs are taken, O(n^2 d). With more, all pairs among ``max_rows`` rows drawn
-        without replacement, which leaves the mean inside the logarithm unbiased.
-    seed
-        Of that draw.
+    0 if all rows point the same way, lower the more evenly they spread over the sphere. Of more than 4096 rows, 4096
+    are drawn without replacement, which leaves the mean inside the logarithm unbiased; O(n^2 d).
     """
     from scipy.special import logsumexp
 
-    if not t > 0:
-        raise InputError(f"t must be positive; received {t}.")
-    if max_rows < 2:
-        raise InputError(f"max_rows must be at least 2; received {max_rows}.")
     rows = checked_embedding(z, "z")
-    if rows.shape[0] > max_rows:
-        rows = rows[np.random.default_rng(seed).choice(rows.shape[0], max_rows, replace=False)]
+    if rows.shape[0] > _MOST_ROWS:
+        rows = rows[np.random.default_rng(0).choice(rows.shape[0], _MOST_ROWS, replace=False)]
     rows = unit_rows(rows.astype(np.float64))
     n = rows.shape[0]
     if n < 2:
@@ -108,7 +94,7 @@ def uniformity(z: ArrayLike, t: float = 2.0, max_rows: int = 4096, seed: int = 0
         squared = norm[start : start + _BLOCK, None] + norm[start:] - 2 * (block @ rows[start:].T)
         np.maximum(squared, 0, out=squared)
         squared[np.tril_indices(block.shape[0])] = np.inf  # each pair once, no row with itself
-        logarithms.append(logsumexp(-t * squared))
+        logarithms.append(logsumexp(-2.0 * squared))
     return float(logsumexp(logarithms) - math.log(n * (n - 1) / 2))
 
 

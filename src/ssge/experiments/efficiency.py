@@ -124,7 +124,7 @@ def measure(method: str, dataset: str, seconds: float) -> Measured:
 
 
 def _epochs(model: Any, prepared: Any) -> Iterator[float]:
-    """Yield the seconds of one epoch after the other, for ever."""
+    """Train without end, and yield the seconds of each epoch."""
     from ssge.ops.random import Key
     from ssge.training.batches import batches
     from ssge.training.trainer import step

@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 def row(name: str, scores: Sequence[Scores], seconds: Sequence[float] = ()) -> Row:
-    """Summarize the scores of one method, one item an encoder seed."""
+    """Summarize the scores of one method, one item per encoder seed."""
     accuracy, across, within = None, 0.0, 0.0
     if all(s.accuracies for s in scores):
         accuracy, across = mean_std([100 * _mean(s.accuracies) for s in scores])

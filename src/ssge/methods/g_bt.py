@@ -42,8 +42,8 @@ class GBT(Method):
 
     Differences from the released code: no layer has a bias, because normalization or the objective cancels it and the
     optimizer turns the rounding of its gradient into a random shift; the drop rates of its table were chosen by test
-    accuracy and are not in its repository, so the recipes have others and say whence; features are divided by their row
-    sums only if ``normalize_features`` says so, there always.
+    accuracy and are not in its repository, so the recipes have others and say where these come from; features are
+    divided by their row sums only if ``normalize_features`` says so, there always.
     """
 
     name = "g_bt"

@@ -1,4 +1,4 @@
-"""VGAE: a graph autoencoder whose code is a Gaussian a node, kept near N(0, I)."""
+"""VGAE: a graph autoencoder whose code is one Gaussian per node, kept near N(0, I)."""
 
 from __future__ import annotations
 

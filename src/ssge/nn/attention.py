@@ -16,13 +16,13 @@ from ssge.views import View
 
 SLOPE = 0.2
 _BLOCK = 1 << 22
-"""So many numbers are gathered at once in the backward pass, lest an edges x heads x width tensor be made."""
+"""Numbers gathered at once in the backward pass, so that no edges x heads x width tensor is made."""
 
 
 class Attention(nn.Module):
     r"""The parameters of one layer of several heads, and the attention of each.
 
-    With :math:`h_i = W x_i` of a head, and j running over the nodes that i hears, itself among them,
+    With :math:`h_i = W x_i` of a head, and j over the in-neighbors of i and i itself,
 
     .. math:: \alpha_{ij} = \mathrm{softmax}_j\, \mathrm{LeakyReLU}(a_t^\top h_i + a_s^\top h_j), \qquad
               o_i = \sum_j \alpha_{ij} h_j.
@@ -105,7 +105,7 @@ def attention(rows: CSR, source: Tensor, target: Tensor, kept: Tensor | None = N
     Parameters
     ----------
     rows
-        Whom each node hears; values play no part.
+        The in-neighbors of each node; values play no part.
     source, target
         n x K and one row for each of ``rows``.
     kept

@@ -84,9 +84,7 @@ def cross_view(
     return (first + second) / 2
 
 
-def group_discrimination(
-    h: Tensor, corrupted: Tensor, weight: Tensor | None = None, bias: Tensor | None = None
-) -> Tensor:
+def group_discrimination(h: Tensor, corrupted: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return the objective of GGD: whether a row is of the graph or of its corruption, by the sum of its coordinates.
 
     Parameters
@@ -97,7 +95,7 @@ def group_discrimination(
         Of a linear head in between, out x d and out, as `torch.nn.Linear` has them. The sum of its outputs is
         h' (sum of the rows of W) + sum of b.
     """
-    direction = torch.ones_like(h[0]) if weight is None else weight.sum(0)
+    direction = weight.sum(0)
     shift = h.new_zeros(()) if bias is None else bias.sum()
     return cross_entropy(h @ direction + shift, corrupted @ direction + shift)
 

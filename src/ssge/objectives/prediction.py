@@ -27,7 +27,7 @@ def paired_cosine_regression(q: Tensor, t: Tensor, pairs: Tensor) -> Tensor:
     """Return the mean over pairs (i, j) of [2 - 2 cos(q_i, t_j)] + [2 - 2 cos(q_j, t_i)], from 0 to 8.
 
     The cosines of a row q_i with all its partners sum up to its product with the sum of theirs, which is a constant:
-    O(|P| d) time, but O(n d) memory, for no row is gathered once a pair.
+    O(|P| d) time, but O(n d) memory, because no row is gathered once per pair.
 
     Parameters
     ----------

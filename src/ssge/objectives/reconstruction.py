@@ -1,7 +1,7 @@
 r"""Reconstruction of the edges by inner products, and the divergence of a Gaussian code from N(0, I).
 
 With Z (n x d) the representations, s_ij = z_i' z_j, E the set of positive pairs (the entries of A + I: edges in their
-direction, and a loop a node), N all other ordered pairs, and softplus(x) = log(1 + exp(x)) = -log sigmoid(-x):
+direction, and one loop per node), N all other ordered pairs, and softplus(x) = log(1 + exp(x)) = -log sigmoid(-x):
 
 - reconstruction = 1/2 mean over E of softplus(-s_ij) + 1/2 mean over N of softplus(s_ij)
 

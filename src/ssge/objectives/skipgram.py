@@ -11,7 +11,7 @@ and 0 elsewhere. Both objectives are means over the pairs, W = sum_ij w_ij, with
   where it goes left and -1 where it goes right. As sigma(x) + sigma(-x) = 1, P sums to one over the leaves.
 
 Pairs come in G pieces of walks, each with all pairs of its a inner places and its b outer ones: their scores are
-products of matrices, and each vector is fetched once a piece, not once a pair.
+products of matrices, and each vector is fetched once per piece, not once per pair.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def pieces(walks: Tensor, there: Tensor, window: int, dtype: torch.dtype = torch
     Parameters
     ----------
     walks
-        Nodes, one row a walk.
+        Nodes, one row per walk.
     there
         Which places count, of the same shape; no pair has any other.
     window
@@ -80,7 +80,7 @@ def negative_sampling(center: Tensor, context: Tensor, pairs: Tensor, noise: Ten
     noise
         theta of the noise nodes, K x d.
     negatives
-        k: what all noise nodes together weigh beside the one positive of per pair.
+        k: what all noise nodes together weigh beside the one positive of a pair.
     """
     scores, against = center @ context.transpose(1, 2), center @ noise.t()
     share = pairs.sum(2, keepdim=True) * (negatives / noise.shape[0])

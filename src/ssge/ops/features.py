@@ -123,7 +123,7 @@ class Features:
         """Return the columns of dense X that are kept, in the precision of products, and their rows of W."""
         matrix = self.matrix
         assert isinstance(matrix, Tensor)
-        if self.kept is not None:  # converted afterwards: PyTorch selects columns of bfloat16 in thrice the time
+        if self.kept is not None:  # converted afterwards: selecting columns of bfloat16 takes three times as long
             columns = self.kept.nonzero().squeeze(1)
             matrix, weight = matrix.index_select(1, columns), weight.index_select(0, columns)
         return matrix.to(product_dtype(matrix)), weight

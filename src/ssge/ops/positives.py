@@ -21,7 +21,7 @@ def positive_pairs(near: Tensor, adjacency: Adjacency, clusters: Tensor) -> Tens
     near
         Candidates j of each node i, n x k. A node that is its own candidate always makes a pair.
     adjacency
-        Whom each node hears; the whole graph, whatever was dropped.
+        The in-neighbors of each node in the whole graph, whatever was dropped.
     clusters
         The cluster of each node in each clustering, n x c.
 
@@ -62,7 +62,7 @@ def nearest_targets(q: Tensor, t: Tensor, k: int, chunk: int | None = None) -> T
 
 @torch.no_grad()
 def k_means(x: Tensor, count: int, iterations: int, generator: torch.Generator) -> Tensor:
-    """Return a cluster for each row of x, by so many rounds of Lloyd's algorithm from rows drawn at random.
+    """Return a cluster for each row of x, by some rounds of Lloyd's algorithm from rows drawn at random.
 
     A center that loses all its rows stays where it is. O(n count d) a round.
     """

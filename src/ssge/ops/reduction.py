@@ -15,7 +15,7 @@ from ssge.ops.features import Features
 from ssge.ops.random import Key
 
 _ROWS = 1 << 16
-"""Rows that decide V; of more, so many are drawn."""
+"""Most rows that decide V; of a larger X, a random sample of this size."""
 _NARROW = 4096
 """Columns of dense X up to which X'X is formed once."""
 _SPARE = 32

@@ -31,7 +31,7 @@ class Pairs(NamedTuple):
 
     @classmethod
     def of(cls, adjacency: Adjacency) -> Pairs:
-        """Return the entries of an adjacency from which nothing was dropped: its edges and a loop a node."""
+        """Return the entries of an adjacency from which nothing was dropped: its edges and one loop per node."""
         return cls(adjacency.pattern.incoming, adjacency.pattern.outgoing, adjacency.pattern.order)
 
 

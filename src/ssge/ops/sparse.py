@@ -17,7 +17,7 @@ from ssge.ops.precision import product_dtype
 
 _PANEL = 64
 _REUSE = 16
-"""Panels pay from about so many entries a row and column on: below that, copying them costs more than the cache gains
+"""Entries per row and column from which on panels pay: below that, copying them costs more than the cache gains
 (measured at 6, 18 and 45, where they take 1.6, 0.9 and 0.65 of the time)."""
 
 

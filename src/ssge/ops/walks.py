@@ -50,8 +50,8 @@ class Walker:
         torch.cumsum(torch.bincount(source[kept], minlength=n), 0, out=self._first[1:])
         self._degree = self._first.diff()
         self._rounds = int(self._degree.max()).bit_length()
-        heard = torch.zeros(n, dtype=torch.float64, device=adjacency.device)
-        self.popularity = heard.index_add_(0, rows.indices[edge], rows.values[edge].double())
+        incoming = torch.zeros(n, dtype=torch.float64, device=adjacency.device)
+        self.popularity = incoming.index_add_(0, rows.indices[edge], rows.values[edge].double())
         self._cumulative: Tensor | None = None
         if adjacency.pattern.weighted:  # a running sum over all rows, from 0
             self._cumulative = torch.zeros(self._neighbor.numel() + 1, dtype=torch.float64, device=adjacency.device)
@@ -93,7 +93,7 @@ class Walker:
             proposed = self._step(at, generator)
             draw = torch.rand(waiting.numel(), generator=generator, device=nodes.device)
             accepted = (draw < sure) | only.index_select(0, waiting)
-            unsure = (~accepted).nonzero().squeeze(1)  # the search for an edge is the dear part
+            unsure = (~accepted).nonzero().squeeze(1)  # the search for an edge takes most of the time
             factor = self._factor(came.index_select(0, unsure), proposed.index_select(0, unsure))
             accepted[unsure] = draw.index_select(0, unsure) * ceiling < factor
             if surplus is not None:

@@ -18,9 +18,11 @@ GRID = 160
 """Points per side of a density picture."""
 BANDWIDTH = 0.08
 """Deviation of the kernel, where the circle has radius 1."""
+CLASSES = 3
+"""Classes with a panel of their own, from class 0 on."""
 
 
-def circle_densities(path: str | Path, embedding: ArrayLike, labels: ArrayLike, title: str, classes: int = 3) -> Path:
+def circle_densities(path: str | Path, embedding: ArrayLike, labels: ArrayLike, title: str) -> Path:
     """Draw where nodes lie on the unit circle: Gaussian kernel density in the plane, for all nodes and single classes.
 
     Rows are centered and scaled to unit length. Below each density stands the histogram of the angles, where a uniform
@@ -36,8 +38,6 @@ def circle_densities(path: str | Path, embedding: ArrayLike, labels: ArrayLike, 
         Class of each node, negative for none.
     title
         Headline.
-    classes
-        How many classes get a panel of their own, from class 0 on.
     """
     from sklearn.neighbors import KernelDensity
 
@@ -49,7 +49,7 @@ def circle_densities(path: str | Path, embedding: ArrayLike, labels: ArrayLike, 
     norm = np.linalg.norm(centered, axis=1)
     unit = centered[norm > 0] / norm[norm > 0, None]
     label = np.asarray(labels)[norm > 0]
-    panels = {"All classes": unit} | {f"Class {c}": unit[label == c] for c in range(classes)}
+    panels = {"All classes": unit} | {f"Class {c}": unit[label == c] for c in range(CLASSES)}
     figure = canvas.figure(3.1 * len(panels), 4.6, title)
     axes = figure.subplots(2, len(panels), height_ratios=(3, 1), squeeze=False)
     side = np.linspace(-1.4, 1.4, GRID)
@@ -78,10 +78,8 @@ def sweeps(
     curves: Mapping[str, Sequence[tuple[float, float, float]]],
     title: str,
     setting: str,
-    figure_name: str = "accuracy %",
-    logarithmic: bool = True,
 ) -> Path:
-    """Draw a figure over a setting, one line per graph, with a bar of one standard deviation over encoder seeds.
+    """Draw accuracy over a setting, one line per graph, with a bar of one standard deviation over encoder seeds.
 
     Parameters
     ----------
@@ -92,26 +90,21 @@ def sweeps(
     title
         Headline.
     setting
-        Name of the horizontal axis.
-    figure_name
-        Name of the vertical axis.
-    logarithmic
-        Whether the setting has a logarithmic axis.
+        Name of the horizontal axis, which is logarithmic.
     """
     target = canvas.target(path)
     if not any(curves.values()):
         raise InputError("curves must have at least one point; received none.")
     figure = canvas.figure(7.2, 4.6, title)
     axes = figure.subplots()
-    if logarithmic:
-        axes.set_xscale("log")
+    axes.set_xscale("log")
     ticks = sorted({point[0] for curve in curves.values() for point in curve})
     for (name, curve), color in zip(curves.items(), PALETTE, strict=False):
         x, mean, std = (np.array(part) for part in zip(*curve, strict=True))
         axes.errorbar(x, mean, std if std.any() else None, color=color, lw=1.8, marker="o", ms=4, capsize=3, label=name)
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
-    canvas.dress(axes, setting, figure_name)
+    canvas.dress(axes, setting, "accuracy %")
     axes.legend(frameon=False, fontsize=9.5, labelcolor=INK, loc="best")
     return canvas.save(figure, target)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -122,37 +122,15 @@ def compared(scope: Scope, methods: Sequence[str], datasets: Sequence[str]) -> l
 
 def classification(scope: Scope, done: Done) -> Table:
     """Return accuracies of all methods, with the reference rows."""
-    datasets = [name for name in published.DATASETS if name in scope.datasets]
-    table = Table("classification", "Node classification, accuracy %", datasets, basis=basis(scope, done))
-    _references(table, scope, done, lambda row, _: Cell(row.accuracy), probed=True)
-
-    def cell(row: Row, job: Job, method: str) -> Cell:
-        note = published.doubt(method, job.dataset) or _shortened(job, done)
-        return Cell(row.accuracy, _std(row, row.encoder_std), _published(job, "accuracy"), note)
-
-    _methods(table, scope, done, published.METHODS, cell)
-    return table
+    table = Table("classification", "Node classification, accuracy %", [], basis=basis(scope, done))
+    return _filled(table, scope, done, published.METHODS, published.DATASETS, ["accuracy"], published.DOUBTS)
 
 
 def clustering(scope: Scope, done: Done) -> Table:
     """Return NMI and ARI of the methods of the paper's table, with the reference rows."""
-    datasets = [name for name in published.DATASETS[:3] if name in scope.datasets]
-    columns = [f"{name} {figure}" for name in datasets for figure in ("NMI", "ARI")]
-    table = Table("clustering", "Node clustering by k-means, NMI and ARI %", columns, basis=basis(scope, done))
-    for index, figure in enumerate(("nmi", "ari")):
-
-        def reference(row: Row, dataset: str, index: int = index, figure: str = figure) -> Cell:
-            known = published.CLUSTERINGS.get(row.name, {}).get(dataset)
-            return Cell(getattr(row, figure), None, known[index] if known else None)
-
-        def cell(row: Row, job: Job, method: str, figure: str = figure) -> Cell:
-            note = published.doubt(method, job.dataset, published.DOUBTFUL_CLUSTERS) or _shortened(job, done)
-            return Cell(getattr(row, figure), _std(row, getattr(row, f"{figure}_std")), _published(job, figure), note)
-
-        suffix = f" {figure.upper()}"
-        _references(table, scope, done, reference, suffix=suffix, datasets=datasets)
-        _methods(table, scope, done, published.CLUSTERED, cell, suffix=suffix, datasets=datasets)
-    return table
+    table = Table("clustering", "Node clustering by k-means, NMI and ARI %", [], basis=basis(scope, done))
+    doubts = published.DOUBTFUL_CLUSTERS
+    return _filled(table, scope, done, published.CLUSTERED, published.DATASETS[:3], ["nmi", "ari"], doubts)
 
 
 def ablation_jobs(scope: Scope) -> dict[tuple[str, str], Job]:
@@ -215,36 +193,39 @@ def basis(scope: Scope, done: Done) -> list[str]:
     return ["", *lines, *([fast] if scope.fast else []), *missing]
 
 
-def _methods(
-    table: Table, scope: Scope, done: Done, methods: Sequence[str], cell: Callable[[Row, Job, str], Cell],
-    suffix: str = "", datasets: Sequence[str] | None = None,
-) -> None:  # fmt: skip
-    """Add a row for each method, or further columns to its row."""
-    for method in methods:
-        cells = {}
-        for job in compared(scope, [method], datasets or table.columns):
-            if load_recipe(job.recipe).method != method:
-                continue
-            if job in done.summaries:
-                cells[job.dataset + suffix] = cell(own_row(done.summaries[job]), job, method)
-            elif job in done.gaps:
-                cells[job.dataset + suffix] = Cell(
-                    None, None, _published(job, "accuracy" if not suffix else suffix.strip().lower()), done.gaps[job]
-                )
-        _add(table, METHODS[method].title, cells)
+def _filled(
+    table: Table, scope: Scope, done: Done, methods: Sequence[str], datasets: Sequence[str], figures: Sequence[str],
+    doubts: tuple[published.Doubt, ...],
+) -> Table:  # fmt: skip
+    """Fill a table with a row per reference and per method, and a column per dataset and figure."""
+    names = [name for name in datasets if name in scope.datasets]
+    column = {(n, figure): n if len(figures) == 1 else f"{n} {figure.upper()}" for n in names for figure in figures}
+    table.columns = list(column.values())
+    for figure in figures:
+        for job in compared(scope, [OURS], names):
+            for row in _reference_rows(done, job):
+                known = published.CLUSTERINGS.get(row.name, {}).get(job.dataset)
+                theirs = dict(zip(("nmi", "ari"), known or (), strict=False)).get(figure)
+                if (ours := getattr(row, figure)) is not None:  # a clustering has no accuracy
+                    _add(table, row.name, {column[job.dataset, figure]: Cell(ours, None, theirs)})
+        for method in methods:
+            cells = {}
+            for job in compared(scope, [method], names):
+                cell = Cell(None, None, load_recipe(job.recipe).published.get(figure), done.gaps.get(job))
+                if job in done.summaries:
+                    row = own_row(done.summaries[job])
+                    cell.ours = getattr(row, figure)
+                    cell.std = _std(row, row.encoder_std if figure == "accuracy" else getattr(row, f"{figure}_std"))
+                    cell.note = published.doubt(method, job.dataset, doubts) or _shortened(job, done)
+                cells[column[job.dataset, figure]] = cell
+            _add(table, METHODS[method].title, cells)
+    return table
 
 
-def _references(
-    table: Table, scope: Scope, done: Done, cell: Callable[[Row, str], Cell], *, probed: bool = False,
-    suffix: str = "", datasets: Sequence[str] | None = None,
-) -> None:  # fmt: skip
-    for job in compared(scope, [OURS], datasets or table.columns):
-        if job not in done.summaries:
-            continue
-        summary = done.summaries[job]
-        for row in rows([record for record in summary.records if record.recipe is None], summary.protocol.name):
-            if not probed or row.accuracy is not None:
-                _add(table, row.name, {job.dataset + suffix: cell(row, job.dataset)})
+def _reference_rows(done: Done, job: Job) -> list[Row]:
+    summary = done.summaries.get(job)
+    records = [record for record in summary.records if record.recipe is None] if summary else []
+    return rows(records, summary.protocol.name) if summary else []
 
 
 def _add(table: Table, name: str, cells: dict[str, Cell]) -> None:
@@ -265,10 +246,6 @@ def own_row(summary: Summary) -> Row:
 
 def _std(row: Row, value: float) -> float | None:
     return value if row.seeds > 1 else None
-
-
-def _published(job: Job, figure: str) -> float | None:
-    return load_recipe(job.recipe).published.get(figure)
 
 
 def _shortened(job: Job, done: Done) -> str | None:
