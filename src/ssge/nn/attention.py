@@ -91,11 +91,9 @@ class Attention(nn.Module):
         self, start: int, stop: int, hidden: Tensor, halves: tuple[Tensor, Tensor], adjacency: Adjacency
     ) -> Tensor:
         """Return rows ``start`` to ``stop`` of the output, without gradient."""
-        indptr, column, value = adjacency.pattern.incoming
-        first, last = int(indptr[start]), int(indptr[stop])
-        rows = CSR(indptr[start : stop + 1] - first, column[first:last], value[first:last])
-        kept = None if adjacency.kept is None else adjacency.kept[first:last]
-        source, target = halves
+        incoming, (source, target) = adjacency.pattern.incoming, halves
+        rows, first = incoming.block(start, stop), int(incoming.indptr[start])
+        kept = None if adjacency.kept is None else adjacency.kept[first : first + rows.indices.numel()]
         return self.finished(_mix(rows, attention(rows, source, target[start:stop], kept), hidden))
 
 

@@ -275,7 +275,7 @@ class Adjacency:
 
     def block(self, start: int, stop: int, dense: Tensor) -> Tensor:
         """Return rows ``start`` to ``stop`` of ``A @ dense``, without gradient."""
-        return spmm(self.matrix.block(start, stop), dense)
+        return spmm(self.matrix.rows.block(start, stop), dense)
 
 
 def edge_ids(source: Tensor, target: Tensor, nodes: Tensor | None = None) -> Tensor:

@@ -146,7 +146,7 @@ class Features:
         if weight is not None and self.kept is not None:
             weight = weight * self.kept.unsqueeze(1)
         if isinstance(self.matrix, SparseMatrix):
-            part = self.matrix.block(start, stop)
+            part = self.matrix.rows.block(start, stop)
             return csr_tensor(part, self.shape[1]).to_dense() if weight is None else spmm(part, weight)
         return self.matrix[start:stop] if weight is None else self.matrix[start:stop] @ weight
 

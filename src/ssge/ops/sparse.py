@@ -37,6 +37,12 @@ class CSR(NamedTuple):
         entries = torch.arange(int(indptr[-1]), device=rows.device) + shift.repeat_interleave(counts)
         return CSR(indptr, self.indices[entries], self.values[entries])
 
+    def block(self, start: int, stop: int) -> CSR:
+        """Return rows ``start`` to ``stop`` over the same memory."""
+        indptr = self.indptr[start : stop + 1]
+        first, last = int(indptr[0]), int(indptr[-1])
+        return CSR(indptr - indptr[0], self.indices[first:last], self.values[first:last])
+
     def filter(self, kept: Tensor, alike: bool = False) -> CSR:
         """Return the matrix with some of its entries, by a mask; of values that are all alike any will do."""
         before = torch.zeros(kept.numel() + 1, dtype=self.indptr.dtype, device=kept.device)
@@ -97,12 +103,6 @@ class SparseMatrix:
         dense = dense.to(product_dtype(dense))
         product: Tensor = _Product.apply(dense, self)  # type: ignore[no-untyped-call]
         return product
-
-    def block(self, start: int, stop: int) -> CSR:
-        """Return rows ``start`` to ``stop`` over the same memory."""
-        indptr = self.rows.indptr[start : stop + 1]
-        first, last = int(indptr[0]), int(indptr[-1])
-        return CSR(indptr - indptr[0], self.rows.indices[first:last], self.rows.values[first:last])
 
     def to_dense(self) -> Tensor:
         """Return A as a dense matrix."""

@@ -36,7 +36,7 @@ def card(record: RunRecord) -> str:
         "features": f"{record.graph['num_features']:,}",
     }
     if record.reading:
-        figures["read with"] = ", ".join(f"{key}={_words(value)}" for key, value in record.reading.items())
+        figures["read with"] = ", ".join(f"{key}={words(value)}" for key, value in record.reading.items())
     training = {
         "seed": str(record.seed),
         "epochs": _epochs(record),
@@ -55,7 +55,7 @@ def card(record: RunRecord) -> str:
         _section("Graph", figures),
         _columns(record),
         _features(record),
-        _section("Settings", {key: _words(value) for key, value in record.config.items()}),
+        _section("Settings", {key: words(value) for key, value in record.config.items()}),
         _section("Training", training),
         _section("Diagnostics" if cls.supervised else "Diagnostics, label-free", diagnostics),
         "" if cls.supervised else plain(verdict(record.diagnostics)),
@@ -174,7 +174,8 @@ def _section(title: str, rows: dict[str, str]) -> str:
     )
 
 
-def _words(value: object) -> str:
+def words(value: object) -> str:
+    """Return a value as text, the entries of a list with commas between them."""
     return ", ".join(str(entry) for entry in value) if isinstance(value, list | tuple) else str(value)
 
 

@@ -9,6 +9,7 @@ from ssge.errors import cut, printable
 from ssge.experiments.subject import Subject
 from ssge.methods import METHODS
 from ssge.records import RunRecord
+from ssge.runs.card import words
 from ssge.runs.verdict import verdict as sentences
 from ssge.schema import HEADINGS as COLUMN_HEADINGS
 
@@ -53,7 +54,7 @@ def what_was_run(record: RunRecord) -> list[tuple[str, str]]:
 
 def details(record: RunRecord) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return how to do it again: reading, settings, machine."""
-    reading = [("source", record.dataset), *((key, _words(value)) for key, value in record.reading.items())]
+    reading = [("source", record.dataset), *((key, words(value)) for key, value in record.reading.items())]
     if record.recipe:
         reading.append(("recipe", record.recipe))
     if record.warm_start:
@@ -66,7 +67,7 @@ def details(record: RunRecord) -> list[tuple[str, list[tuple[str, str]]]]:
         ("commit", record.commit),
         *record.machine.items(),
     ]
-    settings = [(key, _words(value)) for key, value in record.config.items()]
+    settings = [(key, words(value)) for key, value in record.config.items()]
     return [("Reading", reading), ("Settings", settings), ("Machine", [(k, v) for k, v in ran if v])]
 
 
@@ -131,7 +132,3 @@ def diagnostics(figures: Mapping[str, float]) -> list[tuple[str, str, str]]:
     """Return each label-free figure with its name and what it means."""
     known = {key: _MEANINGS.get(key, (key.replace("_", " "), "")) for key in figures}
     return [(known[key][0], f"{value:.4g}".replace("-", "−"), known[key][1]) for key, value in figures.items()]
-
-
-def _words(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -49,10 +49,8 @@ def uniformity(scope: Scope, done: Done) -> list[Path]:
             vectors, labels = RunFolder(_folder(scope, job)).read_embedding().vectors, load(name).labels
             assert labels is not None
             title = f"2-dimensional SSGE embedding of {name} on the circle"
-            paths += [
-                figures.circle_densities(scope.out / f"uniformity-{name}{suffix}", vectors, labels, title)
-                for suffix in FORMATS
-            ]
+            places = [scope.out / f"uniformity-{name}{suffix}" for suffix in FORMATS]
+            paths += [figures.circle_densities(place, vectors, labels, title) for place in places]
     return paths
 
 
