@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
-from itertools import count
 from typing import Any, NamedTuple
 
 from ssge.datasets import DATASETS, load
@@ -99,8 +97,11 @@ def measure(method: str, dataset: str, seconds: float) -> Measured:
     Time is that of the processor, all threads together, which other work on the machine does not lengthen much. Peak
     memory is that of the process so far: call it in a fresh one.
     """
+    from ssge.ops.random import Key
     from ssge.training.allocator import kept_memory
+    from ssge.training.batches import batches
     from ssge.training.checkpoint import build
+    from ssge.training.trainer import step
 
     graph = load(dataset).without_labels()
     model = build(method, settings(method, dataset), graph.info)
@@ -108,11 +109,14 @@ def measure(method: str, dataset: str, seconds: float) -> Measured:
         began = time.process_time()
         prepared = model.prepare(graph)
         prepare_seconds = time.process_time() - began
-        times: list[float] = []
-        for epoch_seconds in _epochs(model, prepared):
-            times.append(epoch_seconds)
-            if sum(times) >= seconds:
-                break
+        optimizer, times = model.optimizer(), list[float]()
+        model.train()
+        while not times or sum(times) < seconds:
+            epoch, began = len(times) + 1, time.process_time()
+            for batch, key in batches(model, prepared, Key(0).fold_in("train", epoch)):
+                step(model, batch, optimizer, key)
+                model.after_step(min(1.0, epoch / model.config.epochs))
+            times.append(time.process_time() - began)
     return Measured(
         model.num_parameters,
         model.config.epochs,
@@ -121,19 +125,3 @@ def measure(method: str, dataset: str, seconds: float) -> Measured:
         statistics.median(times),
         peak_memory_mb(),
     )
-
-
-def _epochs(model: Any, prepared: Any) -> Iterator[float]:
-    """Train without end, and yield the seconds of each epoch."""
-    from ssge.ops.random import Key
-    from ssge.training.batches import batches
-    from ssge.training.trainer import step
-
-    optimizer = model.optimizer()
-    model.train()
-    for epoch in count(1):
-        began = time.process_time()
-        for batch, key in batches(model, prepared, Key(0).fold_in("train", epoch)):
-            step(model, batch, optimizer, key)
-            model.after_step(min(1.0, epoch / model.config.epochs))
-        yield time.process_time() - began

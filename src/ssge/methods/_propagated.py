@@ -58,5 +58,5 @@ class Propagated(Method):
     @torch.no_grad()
     def calibrate(self, prepared: Any) -> Tensor:
         """Find V, beside what every method does at the end of training."""
-        self.encoder.fit(prepared)
+        self.encoder.reduction.fit(prepared)
         return super().calibrate(prepared)

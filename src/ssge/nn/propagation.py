@@ -65,10 +65,6 @@ class Propagation(nn.Module):
         self.hops, self.propagate = hops, propagate
         self.reduction = Reduction(inputs, columns)
 
-    def fit(self, view: View) -> None:
-        """Choose the columns for a graph."""
-        self.reduction.fit(view)
-
     @torch.no_grad()
     def embed(self, view: View, chunk: int = CHUNK) -> Tensor:
         """Return the propagated features, in chunks of nodes."""
