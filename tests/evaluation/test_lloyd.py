@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.cluster import KMeans, kmeans_plusplus
 
+from ssge.evaluation._arrays import unit_rows
 from ssge.evaluation._lloyd import Rows, best_partitions, lloyd, plus_plus
-from ssge.ops.neighbors import unit_rows
 
 
 def blurred(n=400, d=10, k=8, spread=0.5, seed=0):

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 import ssge
+from ssge.evaluation._arrays import unit_rows
 from ssge.io.embeddings import Embedding, write_embedding
-from ssge.ops.neighbors import unit_rows
 from ssge.tasks.search import search
 
 K = 10

@@ -52,8 +52,8 @@ def export(
         Replace the file if it exists.
     """
     from ssge.errors import InputError
+    from ssge.evaluation._arrays import unit_rows
     from ssge.io.embeddings import check_embedding_target, write_embedding
-    from ssge.ops.neighbors import unit_rows
     from ssge.runs.folder import read_vectors
 
     check_embedding_target(out, force)

@@ -79,3 +79,13 @@ def blocks(embedding: Matrix) -> Iterator[Matrix]:
     """Yield some rows at a time, so that a copy of them in float64 is small."""
     for start in range(0, embedding.shape[0], _ROWS):
         yield embedding[start : start + _ROWS]
+
+
+def unit_rows(embedding: Matrix) -> Matrix:
+    """Divide each row by its Euclidean norm; a row of zeros stays one."""
+    # The largest entry is divided out first, so that no square vanishes or overflows.
+    peak = np.abs(embedding).max(axis=1, keepdims=True)
+    rows = embedding / np.where(peak > 0, peak, 1)
+    norm = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows /= np.where(norm > 0, norm, 1)
+    return rows

@@ -10,10 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ssge.errors import InputError
-from ssge.evaluation._arrays import SPARSE, Matrix, checked_embedding, checked_labels
+from ssge.evaluation._arrays import SPARSE, Matrix, checked_embedding, checked_labels, unit_rows
 from ssge.evaluation._lloyd import best_partitions
 from ssge.evaluation.scores import mean_std
-from ssge.ops.neighbors import unit_rows
 
 STARTS = 10
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ssge.errors import InputError
-from ssge.evaluation._arrays import checked_embedding
-from ssge.ops.neighbors import unit_rows
+from ssge.evaluation._arrays import checked_embedding, unit_rows
 
 _MOST = 100_000
 

@@ -9,8 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ssge.errors import InputError
-from ssge.evaluation._arrays import SPARSE, Matrix, blocks, checked_embedding, deviations
-from ssge.ops.neighbors import unit_rows
+from ssge.evaluation._arrays import SPARSE, Matrix, blocks, checked_embedding, deviations, unit_rows
 
 _MOST_ROWS = 4096  # between which all pairs are compared
 _BLOCK = 256  # rows with all their distances in memory at once

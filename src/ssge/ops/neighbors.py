@@ -77,11 +77,6 @@ def comparable(vectors: NDArray[np.floating[Any]], metric: Metric) -> NDArray[np
         raise UnknownNameError("metric", metric, METRICS)
     if metric == "euclidean":
         return np.asarray(vectors - vectors.mean(axis=0))
-    return unit_rows(vectors)
-
-
-def unit_rows(vectors: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
-    """Divide each row by its Euclidean norm; a row of zeros stays one."""
     peak = np.abs(vectors).max(axis=1, keepdims=True)  # divided out first, so that no square vanishes or overflows
     rows = vectors / np.where(peak > 0, peak, 1)
     rows /= np.where(peak > 0, np.linalg.norm(rows, axis=1, keepdims=True), 1)
