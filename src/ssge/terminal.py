@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -99,12 +100,9 @@ def one_line_warning(message: Warning | str, category: type[Warning], *_: Any, *
     log.warning("warning: %s", cut(printable(str(message)), MOST_TEXT))
 
 
-class OneLine(logging.Formatter):
-    """A log that a terminal only shows: what files and names hold cannot move its cursor or change its colors."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the message on one line."""
-        return cut(printable(record.getMessage()), MOST_TEXT)
+def print_json(value: Any) -> None:
+    """Print a result for a machine."""
+    print(json.dumps(value, indent=2))
 
 
 def print_table(lines: Sequence[Any], title: str) -> None:

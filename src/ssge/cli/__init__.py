@@ -16,13 +16,24 @@ from typing import Any
 from cyclopts import App, CycloptsError
 
 from ssge import __version__
-from ssge.cli import apply, compare, convert, evaluate, export, info, links, look, reproduce, train
-from ssge.cli.options import examples, with_settings
+from ssge.cli import (  # noqa: F401 - each module enters its commands into the catalog
+    apply,
+    compare,
+    convert,
+    embed,
+    evaluate,
+    info,
+    links,
+    look,
+    reproduce,
+    train,
+)
+from ssge.cli.options import COMMANDS, examples, with_settings
 from ssge.cli.settings import all_settings, settings_class
 from ssge.errors import InputError, SSGEError
 from ssge.terminal import FlagFormatter, explained, one_line_warning
 
-TRAINING: dict[str, Any] = {"fit": train.fit, "estimate": train.estimate, "run": evaluate.run}
+TRAINING = {name: function for function, _, name, _ in COMMANDS if "settings" in function.__annotations__}
 """Commands with the settings of a method as flags."""
 
 
@@ -40,16 +51,10 @@ def application(config: Any = NoneType) -> App:
         version=__version__,
         help_format="plaintext",
     )
-    train.register(app, config)
-    convert.register(app)
-    evaluate.register(app, config)
-    compare.register(app)
-    reproduce.register(app)
-    apply.register(app)
-    links.register(app)
-    export.register(app)
-    look.register(app)
-    info.register(app)
+    for function, group, name, lines in COMMANDS:
+        if name in TRAINING:
+            with_settings(function, config)
+        app.command(function, name=name, group=group, help_epilogue=examples(*lines) if lines else None)
     return app
 
 
@@ -123,6 +128,7 @@ def _asked_method(words: list[str]) -> str:
 
 def _method_of(asked: dict[str, Any]) -> str:
     """Return the method that the arguments of a command name, or that their run or recipe has."""
+    asked = asked | vars(asked.get("choice", object))
     if asked.get("warm_start"):
         from ssge.runs.folder import RunFolder
 

@@ -1,29 +1,33 @@
 """The command that compares methods or runs on one graph: compare."""
 
-import json as jsonlib
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-from ssge.cli.options import AS_FOUND, JUDGE, READING, Reading, Switch, be_quiet, examples, use_threads
-from ssge.terminal import print_cells, print_table
-
-
-def register(app: App) -> None:
-    """Add the command."""
-    app.command(
-        compare,
-        group=JUDGE,
-        help_epilogue=examples(
-            "ssge compare edges.csv --nodes nodes.csv --label type --methods ssge,cca_ssg,bgrl",
-            "ssge compare edges.csv --nodes nodes.csv --labels some_labels.csv --seeds 5",
-            "ssge compare imports --methods ssge,dgi --seeds 3",
-            "ssge compare run1 run2 run3",
-        ),
-    )
+from ssge.cli.options import (
+    AS_FOUND,
+    JUDGE,
+    Device,
+    Json,
+    Quiet,
+    Reading,
+    SkipReferences,
+    Switch,
+    Threads,
+    command,
+    set_up,
+)
+from ssge.terminal import print_cells, print_json, print_table
 
 
+@command(
+    JUDGE,
+    "ssge compare edges.csv --nodes nodes.csv --label type --methods ssge,cca_ssg,bgrl",
+    "ssge compare edges.csv --nodes nodes.csv --labels some_labels.csv --seeds 5",
+    "ssge compare imports --methods ssge,dgi --seeds 3",
+    "ssge compare run1 run2 run3",
+)
 def compare(
     sources: Annotated[list[str], Parameter(negative="")],
     /,
@@ -33,13 +37,13 @@ def compare(
     labels: Path | None = None,
     protocol: str = "quick",
     out: Path | None = None,
-    skip_references: Switch = False,
-    threads: int | None = None,
-    device: str = "cpu",
+    skip_references: SkipReferences = False,
+    threads: Threads = None,
+    device: Device = "cpu",
     force: Switch = False,
-    quiet: Switch = False,
-    json: Switch = False,
-    reading: Annotated[Reading, READING] = AS_FOUND,
+    quiet: Quiet = False,
+    json: Json = False,
+    reading: Reading = AS_FOUND,
 ) -> None:
     """Compare methods on a graph, or finished runs: one table, reference rows, paired differences.
 
@@ -59,32 +63,23 @@ def compare(
         How to score (ssge ls protocols); own graphs have ten random splits.
     out
         Folder for the runs; default: runs/compare/NAME. Finished ones are not run again.
-    skip_references
-        Leave out the reference rows.
-    threads
-        Processor threads.
-    device
-        cpu, cuda, cuda:1, ..., or auto.
     force
         Run and score everything again.
-    quiet
-        No progress, no notes.
-    json
-        Print as JSON.
     """
-    be_quiet(quiet)
-    use_threads(threads)
-    from ssge.experiments.own import LABEL_FREE, compare_methods, compare_runs
+    set_up(quiet, threads)
+    from ssge.experiments.own import LABEL_FREE, compare_methods, compare_runs, label_free_rows
     from ssge.experiments.protocols import PROTOCOLS
 
     judged = PROTOCOLS[protocol]
     runs = [Path(source) for source in sources if (Path(source) / "record.json").is_file()]
     graph, origin = _graph(sources, runs, methods, reading)
     labeled = None if labels is None else _labeled(graph, labels)
+    where = out or Path("runs") / "compare" / graph.name
+    how = {**origin, "device": device, "force": force, "quiet": quiet}
     if graph.labels is None and labeled is None:
-        found = _without_labels(graph, runs, methods, seeds, out, origin, not skip_references, device, force, quiet)
+        found = label_free_rows(_vectors(graph, runs, methods, seeds, where, how, not skip_references), graph)
         if json:
-            print(jsonlib.dumps([dict(zip(("name", *LABEL_FREE[1:]), line, strict=True)) for line in found], indent=2))
+            print_json([dict(zip(("name", *LABEL_FREE[1:]), line, strict=True)) for line in found])
         else:
             print_cells(LABEL_FREE, found, f"{graph.name}: no labels")
         return
@@ -92,13 +87,12 @@ def compare(
         comparison = compare_runs(runs, judged, labeled, not skip_references)
     else:
         comparison = compare_methods(
-            methods.split(","), graph, judged, seeds, out or Path("runs") / "compare" / graph.name, **origin,
-            labeled=labeled, referenced=not skip_references, device=device, force=force, quiet=quiet,
-        )  # fmt: skip
+            methods.split(","), graph, judged, seeds, where, labeled=labeled, referenced=not skip_references, **how
+        )
     rows, differences = comparison.rows(), comparison.differences()
     if json:
         lines = {"rows": [row._asdict() for row in rows], "first": comparison.first}
-        print(jsonlib.dumps(lines | {"differences": [one._asdict() for one in differences]}, indent=2))
+        print_json(lines | {"differences": [one._asdict() for one in differences]})
         return
     print_table(rows, f"{graph.name}, protocol {judged.name}: {judged.description}")
     if differences:
@@ -138,31 +132,19 @@ def _labeled(graph: Any, labels: Path) -> Any:
     return label_nodes(graph, rows, given)
 
 
-def _without_labels(
-    graph: Any,
-    runs: list[Path],
-    methods: str,
-    seeds: int,
-    out: Path | None,
-    origin: dict[str, Any],
-    referenced: bool,
-    device: str,
-    force: bool,
-    quiet: bool,
-) -> list[tuple[str, ...]]:
-    """Return what can be said of methods or runs without labels."""
-    from ssge.experiments.own import fit_methods, label_free_references, label_free_rows
+def _vectors(
+    graph: Any, runs: list[Path], methods: str, seeds: int, out: Path, how: dict[str, Any], referenced: bool
+) -> dict[str, Any]:
+    """Return the embeddings to compare without labels, by name."""
+    from ssge.experiments.own import fit_methods, label_free_references
     from ssge.runs.folder import RunFolder
 
     vectors = label_free_references(graph) if referenced else {}
     if runs:
-        vectors |= {run.name: RunFolder(run).read_embedding().vectors for run in runs}
-    else:
-        where = out or Path("runs") / "compare" / graph.name
-        fitted = fit_methods(methods.split(","), graph, seeds, where, **origin, device=device, force=force, quiet=quiet)
-        vectors |= {
-            f"{title}, seed {seed}": folder.read_embedding().vectors
-            for title, folders in fitted.items()
-            for seed, folder in enumerate(folders)
-        }
-    return label_free_rows(vectors, graph)
+        return vectors | {run.name: RunFolder(run).read_embedding().vectors for run in runs}
+    fitted = fit_methods(methods.split(","), graph, seeds, out, **how)
+    return vectors | {
+        f"{title}, seed {seed}": folder.read_embedding().vectors
+        for title, folders in fitted.items()
+        for seed, folder in enumerate(folders)
+    }

@@ -1,27 +1,17 @@
 """The command that makes a graph folder: convert."""
 
-import json as jsonlib
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import App
-
-from ssge.cli.options import AS_FOUND, READING, TRAIN, Reading, Switch, be_quiet, examples
+from ssge.cli.options import AS_FOUND, TRAIN, Json, Quiet, Reading, Switch, command, set_up
+from ssge.terminal import print_json
 
 
-def register(app: App) -> None:
-    """Add the command."""
-    app.command(
-        convert,
-        group=TRAIN,
-        help_epilogue=examples(
-            "ssge convert edges.parquet --nodes nodes.parquet --out graph",
-            "ssge convert edges.csv.gz --nodes nodes.csv --memory 8GB --out graph",
-            "ssge fit graph --memory 2GB --out run",
-        ),
-    )
-
-
+@command(
+    TRAIN,
+    "ssge convert edges.parquet --nodes nodes.parquet --out graph",
+    "ssge convert edges.csv.gz --nodes nodes.csv --memory 8GB --out graph",
+    "ssge fit graph --memory 2GB --out run",
+)
 def convert(
     graph: str,
     /,
@@ -29,9 +19,9 @@ def convert(
     out: Path,
     memory: str = "2GB",
     force: Switch = False,
-    quiet: Switch = False,
-    json: Switch = False,
-    reading: Annotated[Reading, READING] = AS_FOUND,
+    quiet: Quiet = False,
+    json: Json = False,
+    reading: Reading = AS_FOUND,
 ) -> None:
     """Convert a graph to a folder of memory-mapped arrays, from which graphs larger than memory are trained.
 
@@ -48,12 +38,8 @@ def convert(
         Memory to stay below while tables are converted.
     force
         Replace a graph folder.
-    quiet
-        Show no notes.
-    json
-        Print as JSON.
     """
-    be_quiet(quiet)
+    set_up(quiet)
     from ssge.experiments.sources import is_dataset, open_graph
     from ssge.io.convert import convert as converted
     from ssge.io.graph_writer import check_target, write_graph
@@ -68,6 +54,6 @@ def convert(
     n, m, p, _ = stored.info
     size = sum(file.stat().st_size for file in out.iterdir())
     if json:
-        print(jsonlib.dumps({"nodes": n, "edges": m, "features": p, "bytes": size, "folder": str(out)}))
+        print_json({"nodes": n, "edges": m, "features": p, "bytes": size, "folder": str(out)})
     else:
         print(f"{n:,} nodes, {m:,} directed edges, {p:,} features in {in_words(size)}: {out}")

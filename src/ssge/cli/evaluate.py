@@ -1,45 +1,27 @@
 """Commands that judge: evaluate, run."""
 
-import json as jsonlib
 from pathlib import Path
 from typing import Any
 
-from cyclopts import App
-
-from ssge.cli.options import JUDGE, Switch, be_quiet, examples, given, use_threads, with_settings
-from ssge.terminal import print_cells, print_table
+from ssge.cli.options import JUDGE, Device, Json, Quiet, SkipReferences, Switch, Threads, command, given, set_up
+from ssge.terminal import print_cells, print_json, print_table
 
 
-def register(app: App, config: Any) -> None:
-    """Add the commands; ``config`` is the class whose fields become flags."""
-    app.command(
-        evaluate,
-        group=JUDGE,
-        help_epilogue=examples("ssge evaluate run", "ssge evaluate run --protocol released-code --json"),
-    )
-    app.command(
-        with_settings(run, config),
-        group=JUDGE,
-        help_epilogue=examples(
-            "ssge run ssge/cora --seeds 5", "ssge run ssge/cora --seeds 5 --uniformity-weight 0 --out runs/ablation"
-        ),
-    )
-
-
+@command(JUDGE, "ssge evaluate run", "ssge evaluate run --protocol released-code --json")
 def evaluate(
     run: Path,
     /,
     *,
     protocol: str = "paper",
-    skip_references: Switch = False,
-    threads: int | None = None,
+    skip_references: SkipReferences = False,
+    threads: Threads = None,
     force: Switch = False,
-    json: Switch = False,
+    json: Json = False,
 ) -> None:
     """Score the embedding of a finished run: linear probe, clustering, geometry.
 
     The scores are kept in the run's record.json. The table has reference rows beside the run: what it does not beat
-    needs no training. A graph without labels gets what can be said without them.
+    needs no training. A graph without labels gets what can be said without them. --json prints the run alone.
 
     Parameters
     ----------
@@ -48,16 +30,10 @@ def evaluate(
     protocol
         paper, paper-lbfgs (penalty chosen on validation nodes), quick, random (no public splits), or released-code
         (its splits too); see `ssge ls protocols`.
-    skip_references
-        Leave out the reference rows, which take their time: raw and propagated features, clusters of the edges.
-    threads
-        Threads of the processor.
     force
         Score again what is scored already.
-    json
-        Print the scores of the run alone, as JSON.
     """
-    use_threads(threads)
+    set_up(threads=threads)
     from ssge.experiments.compare import score
     from ssge.experiments.own import LABEL_FREE, label_free, label_free_references, label_free_rows, references_of
     from ssge.experiments.protocols import PROTOCOLS
@@ -73,7 +49,7 @@ def evaluate(
     if graph.labels is None:
         vectors = folder.read_embedding().vectors
         if json:
-            print(jsonlib.dumps(label_free(vectors, graph), indent=2))
+            print_json(label_free(vectors, graph))
             return
         beside = {} if skip_references else label_free_references(graph)
         print_cells(LABEL_FREE, label_free_rows(beside | {name: vectors}, graph), "no labels: what can be said without")
@@ -89,6 +65,11 @@ def evaluate(
     print_table([*beside_rows, row(name, [scores])], f"{chosen.name}: {by}")
 
 
+@command(
+    JUDGE,
+    "ssge run ssge/cora --seeds 5",
+    "ssge run ssge/cora --seeds 5 --uniformity-weight 0 --out runs/ablation",
+)
 def run(
     recipe: str,
     /,
@@ -96,12 +77,12 @@ def run(
     seeds: int = 5,
     protocol: str | None = None,
     out: Path | None = None,
-    threads: int | None = None,
-    device: str = "cpu",
-    skip_references: Switch = False,
+    threads: Threads = None,
+    device: Device = "cpu",
+    skip_references: SkipReferences = False,
     force: Switch = False,
-    quiet: Switch = False,
-    json: Switch = False,
+    quiet: Quiet = False,
+    json: Json = False,
     settings: Any = None,
 ) -> None:
     """Fit and score a recipe over several encoder seeds; print one table with the reference rows.
@@ -118,21 +99,10 @@ def run(
         How to score; default: the recipe's.
     out
         Folder for the runs; default: runs/RECIPE.
-    threads
-        Threads of the processor.
-    device
-        cpu, cuda, cuda:1, ..., or auto.
-    skip_references
-        Leave out the reference rows, which take their time: raw and propagated features, untrained encoder.
     force
         Run and score everything again.
-    quiet
-        No progress, no notes.
-    json
-        Print the summary as JSON.
     """
-    be_quiet(quiet)
-    use_threads(threads)
+    set_up(quiet, threads)
     from ssge.cli.train import check_settings
     from ssge.datasets import load
     from ssge.experiments.compare import compare

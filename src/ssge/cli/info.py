@@ -1,13 +1,10 @@
 """Commands that show what there is: ls, version, demo, completion."""
 
-import json as jsonlib
 from pathlib import Path
 from typing import Literal
 
-from cyclopts import App
-
-from ssge.cli.options import SHOW, Switch, be_quiet, examples, use_threads
-from ssge.terminal import print_cells, print_table
+from ssge.cli.options import SHOW, Json, Quiet, Switch, Threads, command, set_up
+from ssge.terminal import print_cells, print_json, print_table
 
 KINDS: list[tuple[str, ...]] = [
     ("ssge ls methods", "ways to learn embeddings, for --method"),
@@ -17,36 +14,14 @@ KINDS: list[tuple[str, ...]] = [
 ]
 
 
-def register(app: App) -> None:
-    """Add the commands."""
-    app.command(ls, group=SHOW, help_epilogue=examples("ssge ls recipes", "ssge ls datasets --json"))
-    app.command(version, group=SHOW)
-    app.command(demo, group=SHOW, help_epilogue=examples("ssge demo --out demo"))
-    app.command(
-        completion,
-        group=SHOW,
-        help_epilogue=examples(
-            "ssge completion bash > ~/.local/share/bash-completion/completions/ssge",
-            "ssge completion zsh > ~/.zfunc/_ssge   # with ~/.zfunc in fpath",
-            "ssge completion fish > ~/.config/fish/completions/ssge.fish",
-        ),
-    )
-
-
-def ls(
-    kind: Literal["methods", "datasets", "recipes", "protocols"] | None = None,
-    /,
-    *,
-    json: Switch = False,
-) -> None:
+@command(SHOW, "ssge ls recipes", "ssge ls datasets --json")
+def ls(kind: Literal["methods", "datasets", "recipes", "protocols"] | None = None, /, *, json: Json = False) -> None:
     """List what there is.
 
     Parameters
     ----------
     kind
         What to list; without it, what can be listed.
-    json
-        Print as JSON.
     """
     headings: tuple[str, ...] = ("command", "lists")
     lines = KINDS
@@ -55,35 +30,31 @@ def ls(
 
         headings, lines = catalog(kind)
     if json:
-        print(jsonlib.dumps([dict(zip(headings, line, strict=True)) for line in lines], indent=2))
+        print_json([dict(zip(headings, line, strict=True)) for line in lines])
     else:
         print_cells(headings, lines)
 
 
-def version(*, json: Switch = False) -> None:
-    """Show the versions and the machine, as they are kept with every run.
-
-    Parameters
-    ----------
-    json
-        Print as JSON.
-    """
+@command(SHOW)
+def version(*, json: Json = False) -> None:
+    """Show the versions and the machine, as they are kept with every run."""
     from ssge.records import machine
 
     found = machine()
     if json:
-        print(jsonlib.dumps(found, indent=2))
+        print_json(found)
     else:
         print_cells(("", ""), list(found.items()))
 
 
+@command(SHOW, "ssge demo --out demo")
 def demo(
     *,
     out: Path = Path("demo"),
     seeds: int = 3,
-    threads: int | None = None,
+    threads: Threads = None,
     force: Switch = False,
-    quiet: Switch = False,
+    quiet: Quiet = False,
 ) -> None:
     """Embed the import graph of installed Python packages; print table and neighbors, draw pictures.
 
@@ -93,15 +64,10 @@ def demo(
         Folder for runs and pictures.
     seeds
         Encoder seeds 0, 1, ...
-    threads
-        Threads of the processor.
     force
         Run everything again.
-    quiet
-        No progress, no notes.
     """
-    be_quiet(quiet)
-    use_threads(threads)
+    set_up(quiet, threads)
     from ssge.experiments.demo import demonstrate
     from ssge.training.allocator import kept_memory
 
@@ -109,6 +75,12 @@ def demo(
         demonstrate(out, seeds, force=force, quiet=quiet, show=print_table, say=print)
 
 
+@command(
+    SHOW,
+    "ssge completion bash > ~/.local/share/bash-completion/completions/ssge",
+    "ssge completion zsh > ~/.zfunc/_ssge   # with ~/.zfunc in fpath",
+    "ssge completion fish > ~/.config/fish/completions/ssge.fish",
+)
 def completion(shell: Literal["bash", "zsh", "fish"] | None = None, /) -> None:
     """Print a script that completes commands and flags in your shell.
 

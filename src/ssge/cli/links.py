@@ -1,58 +1,41 @@
 """Commands that look for pairs of nodes: links, duplicates."""
 
-import json as jsonlib
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-from ssge.cli.apply import tell
-from ssge.cli.options import BY_ID, NAMING, USE, Naming, Switch, be_quiet, examples, use_threads
-from ssge.terminal import print_cells
-
-
-def register(app: App) -> None:
-    """Add the commands."""
-    app.command(
-        links,
-        group=USE,
-        help_epilogue=examples(
-            "ssge links run",
-            "ssge links run edges.csv -k 50 --out links.csv",
-            "ssge links run --of SFO ORD -k 5",
-            "ssge links embedding.parquet edges.csv --json",
-        ),
-    )
-    app.command(
-        duplicates,
-        group=USE,
-        help_epilogue=examples("ssge duplicates run", "ssge duplicates run -k 1000 --least 0.98 --out duplicates.csv"),
-    )
+from ssge.cli.options import BY_ID, PRINTED, USE, Count, Naming, Output, Quiet, Threads, Vectors, command, set_up
+from ssge.terminal import print_cells, print_json
 
 
+@command(
+    USE,
+    "ssge links run",
+    "ssge links run edges.csv -k 50 --out links.csv",
+    "ssge links run --of SFO ORD -k 5",
+    "ssge links embedding.parquet edges.csv --json",
+)
 def links(
     run: Path,
     edges: str | None = None,
     /,
     *,
-    k: Annotated[int, Parameter(name=["-k", "--k"])] = 20,
+    k: Count = 20,
     of: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = (),
     share: float = 0.1,
     seed: int = 0,
-    threads: int | None = None,
-    out: Path | None = None,
-    force: Switch = False,
-    safe_csv: Switch = False,
-    quiet: Switch = False,
-    json: Switch = False,
-    naming: Annotated[Naming, NAMING] = BY_ID,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    output: Output = PRINTED,
+    naming: Naming = BY_ID,
 ) -> None:
     """Show likely missing edges: pairs of nodes that have none but look like those that do.
 
     The run is trained again without a tenth of the edges for calibration and another tenth for a test. A logistic
     regression learns what tells edges from random pairs: the cosine of the embedding, the cosine of the propagated
     features, Adamic-Adar, and the degrees. Odds of 50 mean: pairs like this one are 50 times as frequent among edges as
-    among random pairs; the score is odds / (1 + odds).
+    among random pairs; the score is odds / (1 + odds). The file of --out has the pairs, their scores and parts.
 
     Parameters
     ----------
@@ -68,39 +51,23 @@ def links(
         Of the edges to hold out, once for calibration and once for the test.
     seed
         Decides which edges are held out.
-    threads
-        Processor threads.
-    out
-        Write the pairs, their scores and parts to a .csv or .parquet file.
-    force
-        Replace the file if it exists.
-    safe_csv
-        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
-    quiet
-        No notes.
-    json
-        Print as JSON.
     """
-    be_quiet(quiet)
-    use_threads(threads)
-    from ssge.io.results import check_target, write_results
+    set_up(quiet, threads)
     from ssge.runs.answers import pair_columns
     from ssge.runs.links import suggest_links
-    from ssge.runs.names import open_named
 
-    check_target(out, force)
-    embedding, names = open_named(run, naming.show, naming.nodes, naming.id)
+    output.check()
+    embedding, names = naming.open(run)
     nodes = names.positions(of) if of else None
     graph, record = _graph(run, edges, embedding)
     found = suggest_links(graph, embedding.vectors, record, k, nodes, share, seed)
     links = found.links
     own = {"score": links.score, "odds": links.odds, **links.parts}
-    if out is not None:
-        tell(out, write_results(out, [pair_columns(names, links.pairs, own)], safe_csv), json)
-    if json:
+    output.write([pair_columns(names, links.pairs, own)])
+    if output.json:
         judged = [score._asdict() for score in found.scores]
         pairs = _pairs(names, links.pairs, own)
-        print(jsonlib.dumps({"test": judged, "hits_at": found.hits_at, "weights": found.weights, "links": pairs}))
+        print_json({"test": judged, "hits_at": found.hits_at, "weights": found.weights, "links": pairs})
         return
     print(f"test: {share:.0%} of the edges held out, against as many random pairs")
     lines = [(score.name, f"{score.auc:.3f}", f"{score.hits:.3f}") for score in found.scores]
@@ -114,53 +81,32 @@ def links(
     print_cells(("score", "odds", "node", "node", *(name.replace("_", " ") for name in links.parts)), cells)
 
 
+@command(USE, "ssge duplicates run", "ssge duplicates run -k 1000 --least 0.98 --out duplicates.csv")
 def duplicates(
-    run: Path,
-    /,
-    *,
-    k: Annotated[int, Parameter(name=["-k", "--k"])] = 20,
-    least: float = -1.0,
-    out: Path | None = None,
-    force: Switch = False,
-    safe_csv: Switch = False,
-    json: Switch = False,
-    naming: Annotated[Naming, NAMING] = BY_ID,
+    run: Vectors, /, *, k: Count = 20, least: float = -1.0, output: Output = PRINTED, naming: Naming = BY_ID
 ) -> None:
     """Show pairs of nodes that look like the same thing: each among the nearest of the other.
 
     The column next has the highest cosine of either node with a third one. A pair of true duplicates is well above it;
-    many nodes that are all alike are not.
+    many nodes that are all alike are not. The file of --out has the same columns.
 
     Parameters
     ----------
-    run
-        Folder of a run, or a file with an embedding.
     k
         How many pairs, the most alike first.
     least
         Lowest cosine of a pair.
-    out
-        Write the pairs to a .csv or .parquet file.
-    force
-        Replace the file if it exists.
-    safe_csv
-        Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.
-    json
-        Print as JSON.
     """
-    from ssge.io.results import check_target, write_results
     from ssge.runs.answers import pair_columns
-    from ssge.runs.names import open_named
     from ssge.tasks.duplicates import duplicates as find
 
-    check_target(out, force)
-    embedding, names = open_named(run, naming.show, naming.nodes, naming.id)
+    output.check()
+    embedding, names = naming.open(run)
     found = find(embedding.vectors, k, least)
     own = {"cosine": found.cosine, "next": found.next}
-    if out is not None:
-        tell(out, write_results(out, [pair_columns(names, found.pairs, own)], safe_csv), json)
-    if json:
-        print(jsonlib.dumps(_pairs(names, found.pairs, own), indent=2))
+    output.write([pair_columns(names, found.pairs, own)])
+    if output.json:
+        print_json(_pairs(names, found.pairs, own))
         return
     rows = zip(*found.pairs, found.cosine, found.next, strict=True)
     cells = [(f"{cosine:.3f}", f"{other:.3f}", names.title(a), names.title(b)) for a, b, cosine, other in rows]

@@ -1,52 +1,54 @@
 """Commands to look at a run: report, map, plot."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, TypeAlias
 
-from cyclopts import App
+from cyclopts import Parameter
 
-from ssge.cli.options import BY_ID, LOOK, NAMING, Naming, Switch, be_quiet, examples
-
-
-def register(app: App) -> None:
-    """Add the commands."""
-    app.command(
-        report,
-        group=LOOK,
-        help_epilogue=examples(
-            "ssge report run --out report.html", "ssge report run --show page_name --color page_type --out report.html"
-        ),
-    )
-    app.command(
-        embedding_map,
-        name="map",
-        group=LOOK,
-        help_epilogue=examples(
-            "ssge map run --color page_type --out map.png",
-            "ssge map run --color page_type --show page_name --out map.html",
-            "ssge map embedding.parquet --nodes nodes.csv --color team --out map.svg",
-        ),
-    )
-    app.command(
-        plot,
-        group=LOOK,
-        help_epilogue=examples("ssge plot run losses --out losses.png", "ssge plot run spectrum --out spectrum.svg"),
-    )
+from ssge.cli.options import BY_ID, LOOK, Force, Naming, Quiet, Switch, Vectors, command, set_up
 
 
+@dataclass(frozen=True)
+class _Drawing:
+    """How the map is drawn.
+
+    Parameters
+    ----------
+    color
+        Columns of the node table to color by, as in page_type,country; a dataset has the column label. A picture takes
+        one column, a page several. Default: nothing in a picture; labels and categories in a report.
+    layout
+        tsne, pca (principal components), or auto: tsne if it is quick enough.
+    points
+        Most nodes drawn; of more, as many are chosen at random. Default: 5,000 in a picture, 50,000 on a page.
+    seed
+        Of the layout and of the choice.
+    """
+
+    color: str | None = None
+    layout: Literal["auto", "tsne", "pca"] = "auto"
+    points: int | None = None
+    seed: int = 0
+
+
+Drawing: TypeAlias = Annotated[_Drawing, Parameter(name="*")]
+AS_USUAL = _Drawing()
+
+
+@command(
+    LOOK, "ssge report run --out report.html", "ssge report run --show page_name --color page_type --out report.html"
+)
 def report(
-    run: Path,
+    run: Vectors,
     /,
     *,
     out: Path,
-    color: str | None = None,
-    layout: Literal["auto", "tsne", "pca"] = "auto",
-    points: int | None = None,
-    seed: int = 0,
+    drawing: Drawing = AS_USUAL,
     skip_references: Switch = False,
-    force: Switch = False,
-    quiet: Switch = False,
-    naming: Annotated[Naming, NAMING] = BY_ID,
+    force: Force = False,
+    quiet: Quiet = False,
+    naming: Naming = BY_ID,
 ) -> None:
     """Write one HTML page about a run: what was run, a verdict without labels, charts, and an interactive map.
 
@@ -55,26 +57,12 @@ def report(
 
     Parameters
     ----------
-    run
-        Folder of a run, or a file with an embedding.
     out
         The .html file to write.
-    color
-        Columns to color the map by, as in page_type,country. Default: labels and categories of the node table.
-    layout
-        tsne, pca (principal components), or auto: tsne if it is quick enough.
-    points
-        Most nodes on the map; of more, as many are chosen at random. Default: 50,000.
-    seed
-        Of the layout and of the choice.
     skip_references
         Of a run that was scored: leave out the reference rows, which take their time unless ssge run has kept them.
-    force
-        Replace the file if it exists.
-    quiet
-        No notes.
     """
-    be_quiet(quiet)
+    set_up(quiet)
     from ssge.experiments.report import write_report
     from ssge.experiments.report.points import MOST_POINTS
     from ssge.experiments.subject import Subject
@@ -82,69 +70,54 @@ def report(
 
     refuse_existing([out], force)
     subject = Subject.of(run)
-    names, colors = subject.names(naming.show, color, naming.nodes, naming.id)
-    most = MOST_POINTS if points is None else points
-    options: dict[str, Any] = {"layout": layout, "seed": seed, "max_points": most, "referenced": not skip_references}
-    write_report(out, subject, names, colors, **options)
+    names, colors = subject.names(naming.show, drawing.color, naming.nodes, naming.id)
+    most = MOST_POINTS if drawing.points is None else drawing.points
+    write_report(
+        out, subject, names, colors, layout=drawing.layout, seed=drawing.seed, max_points=most,
+        referenced=not skip_references,
+    )  # fmt: skip
     print(f"report: {out}")
 
 
+@command(
+    LOOK,
+    "ssge map run --color page_type --out map.png",
+    "ssge map run --color page_type --show page_name --out map.html",
+    "ssge map embedding.parquet --nodes nodes.csv --color team --out map.svg",
+    name="map",
+)
 def embedding_map(
-    run: Path,
+    run: Vectors,
     /,
     *,
     out: Path,
-    color: str | None = None,
-    layout: Literal["auto", "tsne", "pca"] = "auto",
-    points: int | None = None,
-    seed: int = 0,
+    drawing: Drawing = AS_USUAL,
     title: str | None = None,
-    force: Switch = False,
-    quiet: Switch = False,
-    naming: Annotated[Naming, NAMING] = BY_ID,
+    force: Force = False,
+    quiet: Quiet = False,
+    naming: Naming = BY_ID,
 ) -> None:
     """Draw the nodes on a plane: a picture, or a page on which to hover, search and select.
 
     Parameters
     ----------
-    run
-        Folder of a run, or a file with an embedding.
     out
         File to write: .png or .svg (needs 'ssge[plots]'), or .html (needs 'ssge[report]').
-    color
-        Column of the node table to color by; a dataset has the column label. A page takes several, as in team,age.
-    layout
-        tsne, pca (principal components), or auto: tsne if it is quick enough.
-    points
-        Most nodes drawn; of more, as many are chosen at random. Default: 5,000 in a picture, 50,000 on a page.
-    seed
-        Of the layout and of the choice.
     title
         Headline of a picture.
-    force
-        Replace the file if it exists.
-    quiet
-        No notes.
     """
-    be_quiet(quiet)
+    set_up(quiet)
     from ssge.experiments.pictures import draw_map
     from ssge.experiments.subject import Subject
     from ssge.io.results import refuse_existing
 
     refuse_existing([out], force)
-    where: dict[str, Any] = {"show": naming.show, "nodes": naming.nodes, "id": naming.id}
-    draw_map(out, Subject.of(run), color=color, **where, layout=layout, points=points, seed=seed, title=title)
+    draw_map(out, Subject.of(run), **vars(drawing), **vars(naming), title=title)
     print(f"map: {out}")
 
 
-def plot(
-    run: Path,
-    kind: Literal["losses", "spectrum", "correlation"],
-    /,
-    *,
-    out: Path,
-    force: Switch = False,
-) -> None:
+@command(LOOK, "ssge plot run losses --out losses.png", "ssge plot run spectrum --out spectrum.svg")
+def plot(run: Path, kind: Literal["losses", "spectrum", "correlation"], /, *, out: Path, force: Force = False) -> None:
     """Draw the losses of the training, the spectrum of the embedding, or the correlation of its columns.
 
     Parameters
@@ -156,8 +129,6 @@ def plot(
         or correlation (of each column with each other).
     out
         File to write: .png or .svg. Needs pip install 'ssge[plots]'.
-    force
-        Replace the file if it exists.
     """
     from ssge.experiments.pictures import draw_plot
     from ssge.experiments.subject import Subject

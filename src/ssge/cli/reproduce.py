@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-from ssge.cli.options import JUDGE, Switch, be_quiet, examples, use_threads
+from ssge.cli.options import JUDGE, Quiet, Switch, Threads, command, set_up
 
 What: TypeAlias = Literal[
     "classification", "clustering", "efficiency", "ablation", "covariance", "uniformity", "lambda", "dimension",
@@ -16,19 +16,12 @@ What: TypeAlias = Literal[
 SEVERAL = Parameter(consume_multiple=True, negative_iterable="")
 
 
-def register(app: App) -> None:
-    """Add the command."""
-    app.command(
-        reproduce,
-        group=JUDGE,
-        help_epilogue=examples(
-            "ssge reproduce ablation --datasets cora citeseer",
-            "ssge reproduce classification --methods ssge cca_ssg bgrl --seeds 3",
-            "ssge reproduce all --fast --datasets cora citeseer   # under an hour on two cores",
-        ),
-    )
-
-
+@command(
+    JUDGE,
+    "ssge reproduce ablation --datasets cora citeseer",
+    "ssge reproduce classification --methods ssge cca_ssg bgrl --seeds 3",
+    "ssge reproduce all --fast --datasets cora citeseer   # under an hour on two cores",
+)
 def reproduce(
     what: What,
     /,
@@ -39,8 +32,8 @@ def reproduce(
     fast: Switch = False,
     minutes: float | None = None,
     out: Path = Path("reproduction"),
-    threads: int | None = None,
-    quiet: Switch = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
 ) -> None:
     """Reproduce a table or figure of the paper: ours beside the published, as Markdown, CSV and LaTeX or PNG and SVG.
 
@@ -63,13 +56,8 @@ def reproduce(
         Longest training; default: 20, or 1 if fast. A longer one is a gap in the table, and cut if fast.
     out
         Folder for runs and results.
-    threads
-        Threads of the processor.
-    quiet
-        No progress, no notes.
     """
-    be_quiet(quiet)
-    use_threads(threads)
+    set_up(quiet, threads)
     from ssge.errors import InputError
     from ssge.experiments.reproduce import EXPERIMENTS, Scope, published
     from ssge.experiments.reproduce import reproduce as carry_out

@@ -1,74 +1,73 @@
 """Commands that train: fit, estimate."""
 
-import json as jsonlib
 import logging
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-from ssge.cli.options import (
-    AS_FOUND,
-    READING,
-    TRAIN,
-    Reading,
-    Switch,
-    be_quiet,
-    examples,
-    given,
-    use_threads,
-    with_settings,
-)
+from ssge.cli.options import AS_FOUND, TRAIN, Device, Json, Quiet, Reading, Switch, Threads, command, given, set_up
+from ssge.terminal import print_json
 
 log = logging.getLogger("ssge")
 
 
-def register(app: App, config: Any) -> None:
-    """Add the commands; ``config`` is the class whose fields become flags."""
-    app.command(
-        with_settings(fit, config),
-        group=TRAIN,
-        help_epilogue=examples(
-            "ssge fit imports --out run",
-            "ssge fit edges.csv --nodes nodes.parquet --out run",
-            "ssge fit edges.csv --features structural --out run",
-            "ssge fit cora --recipe ssge/cora --seed 1 --out run",
-            "ssge fit sbm:nodes=20000 --out run --epochs 50 --widths 128 64",
-            "ssge fit cora --recipe ssge/cora --seed 1 --out run --resume",
-            "ssge fit grown.csv --nodes nodes.csv --warm-start run --out run2",
-        ),
-    )
-    app.command(
-        with_settings(estimate, config),
-        group=TRAIN,
-        help_epilogue=examples(
-            "ssge estimate cora --recipe ssge/cora",
-            "ssge estimate edges.csv --nodes nodes.parquet --widths 512 512",
-            "ssge estimate sbm:nodes=1000000 --epochs 50 --threads 2",
-        ),
-    )
+@dataclass(frozen=True)
+class _Choice:
+    """What to train, and how.
+
+    Parameters
+    ----------
+    method
+        Name of the method (ssge ls methods); default: that of the run to start from or of the recipe, else ssge.
+    recipe
+        Take the settings of a recipe (ssge ls recipes).
+    config_file
+        Take settings from a TOML file, such as the config.toml of another run.
+    precision
+        Of the training. bf16: products in bfloat16, all else in float32. auto: bf16 where the processor or GPU has it.
+    memory
+        Stream a graph folder (ssge convert) so that the process stays below this, as in 2GB: same result, more time.
+    """
+
+    method: str | None = None
+    recipe: str | None = None
+    config_file: Annotated[Path | None, Parameter(name="--config")] = None
+    precision: Literal["auto", "bf16", "float32", "float64"] = "float32"
+    memory: str | None = None
 
 
+Choice: TypeAlias = Annotated[_Choice, Parameter(name="*")]
+DEFAULT = _Choice()
+
+
+@command(
+    TRAIN,
+    "ssge fit imports --out run",
+    "ssge fit edges.csv --nodes nodes.parquet --out run",
+    "ssge fit edges.csv --features structural --out run",
+    "ssge fit cora --recipe ssge/cora --seed 1 --out run",
+    "ssge fit sbm:nodes=20000 --out run --epochs 50 --widths 128 64",
+    "ssge fit cora --recipe ssge/cora --seed 1 --out run --resume",
+    "ssge fit grown.csv --nodes nodes.csv --warm-start run --out run2",
+)
 def fit(
     graph: str,
     /,
     *,
     out: Path,
-    method: str | None = None,
-    recipe: str | None = None,
+    choice: Choice = DEFAULT,
     warm_start: Path | None = None,
-    config_file: Annotated[Path | None, Parameter(name="--config")] = None,
     seed: int = 0,
-    device: str = "cpu",
-    precision: Literal["auto", "bf16", "float32", "float64"] = "float32",
-    threads: int | None = None,
-    memory: str | None = None,
+    device: Device = "cpu",
+    threads: Threads = None,
     checkpoint_every: int = 10,
     resume: Switch = False,
     force: Switch = False,
-    quiet: Switch = False,
-    json: Switch = False,
-    reading: Annotated[Reading, READING] = AS_FOUND,
+    quiet: Quiet = False,
+    json: Json = False,
+    reading: Reading = AS_FOUND,
     settings: Any = None,
 ) -> None:
     """Learn embeddings of a graph and keep the run in a folder.
@@ -85,46 +84,26 @@ def fit(
         graph folder (ssge convert).
     out
         Folder of the run; it must not hold another one.
-    method
-        Name of the method (ssge ls methods); default: that of the run to start from or of the recipe, else ssge.
-    recipe
-        Take the settings of a recipe (ssge ls recipes).
     warm_start
         Start with the weights, settings and feature columns of another run, as for a graph that has grown. A label
         column is taken over if all nodes have a label.
-    config_file
-        Take settings from a TOML file, such as the config.toml of another run.
     seed
         Decides the initial weights and every random draw.
-    device
-        cpu, cuda, cuda:1, ..., or auto.
-    precision
-        Of the training. bf16: products in bfloat16, all else in float32. auto: bf16 where the processor or GPU has it.
-    threads
-        Processor threads. Results are bit-equal only at the same number.
-    memory
-        Stream a graph folder (ssge convert) so that the process stays below this, as in 2GB: same result, more time.
     checkpoint_every
         Epochs between checkpoints; 0 saves only on Ctrl-C.
     resume
         Continue an interrupted run in the same folder.
     force
         Replace the run in the folder.
-    quiet
-        Show no progress and no notes.
-    json
-        Print the record as JSON.
     """
-    be_quiet(quiet)
-    use_threads(threads)
+    set_up(quiet, threads)
     from contextlib import nullcontext
 
     from ssge.errors import InputError
     from ssge.experiments.sources import open_graph, open_streamed, suited_to
     from ssge.runs.fit import fit as run
     from ssge.runs.folder import RunFolder
-    from ssge.runs.plan import Start, choose_method, plan
-    from ssge.runs.recipes import load_recipe
+    from ssge.runs.plan import Start
     from ssge.runs.verdict import verdict
     from ssge.training.allocator import kept_memory
     from ssge.training.distributed import is_main
@@ -136,16 +115,11 @@ def fit(
         folder = RunFolder(warm_start)
         before, schema, known = folder.read_record(), folder.read_schema(), folder.read_embedding()
         start = Start(folder.read_model(), str(warm_start))
-    name = choose_method(method, load_recipe(recipe) if recipe else None, start)
-    check_settings(name, settings)
+    name, memory = _method(choice, settings, start), choice.memory
     options = read_options(graph, reading, before, schema)
     options = _with_label(options, before.reading.get("label")) if before else suited_to(name, graph, options)
-    chosen = _for_streaming(name, given(settings)) if memory else given(settings)
     data = open_streamed(graph, memory, out, options, schema) if memory else open_graph(graph, options, schema)
-    planned = plan(
-        data.info, name, recipe=recipe, config_file=config_file, settings=chosen, start=start, seed=seed,
-        device=device, precision=precision,
-    )  # fmt: skip
+    planned = _planned(data, name, choice, settings, start=start, seed=seed, device=device)
     with nullcontext() if memory else kept_memory():
         done = run(
             data, planned, RunFolder(out), checkpoint_every=checkpoint_every, resume=resume, force=force, quiet=quiet,
@@ -166,71 +140,46 @@ def fit(
     print(f"embedding: {RunFolder(out).embedding}")
 
 
+@command(
+    TRAIN,
+    "ssge estimate cora --recipe ssge/cora",
+    "ssge estimate edges.csv --nodes nodes.parquet --widths 512 512",
+    "ssge estimate sbm:nodes=1000000 --epochs 50 --threads 2",
+)
 def estimate(
     graph: str,
     /,
     *,
-    method: str | None = None,
-    recipe: str | None = None,
-    config_file: Annotated[Path | None, Parameter(name="--config")] = None,
-    precision: Literal["auto", "bf16", "float32", "float64"] = "float32",
-    threads: int | None = None,
-    memory: str | None = None,
-    quiet: Switch = False,
-    json: Switch = False,
-    reading: Annotated[Reading, READING] = AS_FOUND,
+    choice: Choice = DEFAULT,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    json: Json = False,
+    reading: Reading = AS_FOUND,
     settings: Any = None,
 ) -> None:
     """Estimate parameters, memory and time of a training; takes some seconds.
 
     Settings come as for fit. Memory and time are measured on small graphs of the same kind, on this machine as busy as
-    it is now, and extrapolated to the size of the graph.
+    it is now, and extrapolated to the size of the graph. With --memory the streamed training of a graph folder is
+    estimated: disk, passes over the edges, time.
 
     Parameters
     ----------
     graph
         Name of a dataset, or file, as for fit.
-    method
-        Name of the method (ssge ls methods); default: that of the recipe, else ssge.
-    recipe
-        Take the settings of a recipe (ssge ls recipes).
-    config_file
-        Take settings from a TOML file, such as the config.toml of another run.
-    precision
-        Of the training. bf16: products in bfloat16, all else in float32. auto: bf16 where the processor or GPU has it.
-    threads
-        Processor threads.
-    memory
-        Estimate the streamed training of a graph folder below this, as for fit: disk, passes over the edges, time.
-    quiet
-        Show no notes.
-    json
-        Print as JSON.
     """
-    be_quiet(quiet)
-    use_threads(threads)
+    set_up(quiet, threads)
     from ssge.experiments.sources import open_graph, open_streamed, suited_to
     from ssge.graph import Graph
     from ssge.runs.estimate import available_memory, describe
     from ssge.runs.estimate import estimate as estimated
     from ssge.runs.estimate_streamed import describe_streamed, estimate_streamed
-    from ssge.runs.plan import choose_method, plan
-    from ssge.runs.recipes import load_recipe
     from ssge.training.allocator import kept_memory
 
-    name = choose_method(method, load_recipe(recipe) if recipe else None)
-    check_settings(name, settings)
+    name, memory = _method(choice, settings), choice.memory
     options = suited_to(name, graph, reading.given())
-    chosen = _for_streaming(name, given(settings)) if memory else given(settings)
     data = open_streamed(graph, memory, Path(), options) if memory else open_graph(graph, options)
-    planned = plan(
-        data.info,
-        name,
-        recipe=recipe,
-        config_file=config_file,
-        settings=chosen,
-        precision=precision,
-    )
+    planned = _planned(data, name, choice, settings)
     epochs = planned.config.epochs
     if not isinstance(data, Graph):
         streamed = estimate_streamed(data, planned)
@@ -239,17 +188,33 @@ def estimate(
         with kept_memory():
             found = estimated(data, planned)
         facts, words = found._asdict(), describe(found, epochs)
-    print(jsonlib.dumps({**facts, "epochs": epochs, "memory_available": available_memory()}) if json else words)
+    if json:
+        print_json({**facts, "epochs": epochs, "memory_available": available_memory()})
+    else:
+        print(words)
 
 
-def _for_streaming(method: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings for a streamed training: what is learned alone, since other blocks are weighed in memory."""
+def _method(choice: _Choice, settings: Any, start: Any = None) -> str:
+    """Return the method that is asked for; wrong settings of it are refused before anything is read."""
+    from ssge.runs.plan import choose_method
+    from ssge.runs.recipes import load_recipe
+
+    name = choose_method(choice.method, load_recipe(choice.recipe) if choice.recipe else None, start)
+    check_settings(name, settings)
+    return name
+
+
+def _planned(data: Any, method: str, choice: _Choice, settings: Any, **more: Any) -> Any:
+    """Plan the training of a graph; a streamed one learns alone, since other blocks are weighed in memory."""
     from ssge.methods import METHODS
+    from ssge.runs.plan import plan
 
-    if "blocks" not in METHODS[method].Config.model_fields or "blocks" in settings:
-        return settings
-    log.info("Streamed: the embedding is what is learned, without blocks of features beside it.")
-    return settings | {"blocks": ("learned",)}
+    chosen = given(settings)
+    if choice.memory and "blocks" in METHODS[method].Config.model_fields and "blocks" not in chosen:
+        log.info("Streamed: the embedding is what is learned, without blocks of features beside it.")
+        chosen["blocks"] = ("learned",)
+    taken = {"recipe": choice.recipe, "config_file": choice.config_file, "precision": choice.precision}
+    return plan(data.info, method, settings=chosen, **taken, **more)
 
 
 def check_settings(method: str, settings: Any) -> None:
