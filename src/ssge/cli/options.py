@@ -63,9 +63,7 @@ Quiet: TypeAlias = Annotated[bool, Parameter(negative="", help="Show no progress
 Json: TypeAlias = Annotated[bool, Parameter(negative="", help="Print as JSON.")]
 SkipReferences: TypeAlias = Annotated[
     bool,
-    Parameter(
-        negative="", help="Leave out the reference rows, such as raw and propagated features; they take time."
-    ),
+    Parameter(negative="", help="Leave out the reference rows, such as raw and propagated features; they take time."),
 ]
 SafeCsv: TypeAlias = Annotated[
     bool,
