@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -119,17 +120,13 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, settings of the method among them."""
         params: dict[str, Any] = super().get_params(deep)
-        return params | getattr(self, "_settings", {})
+        return params | self._settings
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name."""
-        named = {key: value for key, value in params.items() if key in self._get_param_names()}
-        if others := {key: value for key, value in params.items() if key not in named}:
-            if not hasattr(self, "_settings"):
-                super().set_params(**others)  # names the invalid one
-            self._settings |= others
-        for key, value in named.items():
-            setattr(self, key, value)
+        named = self._get_param_names()
+        self._settings |= {key: value for key, value in params.items() if key not in named}
+        super().set_params(**{key: value for key, value in params.items() if key in named})
         return self
 
     def fit(self, X: Any, y: Any = None, *, nodes: Any = None, adjacency: Any = None) -> Self:
@@ -150,7 +147,7 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
         """
         self._plan(GraphInfo(2, 0, 1), seed=0)  # so that a mistake is told before any work
         refuse_table_of_nodes(X, y)
-        X = self._read(X, nodes, self.schema_ if self._start else None)
+        X = read_given(X, nodes, self.schema_ if self._start else None)
         graph = self._graph(X, adjacency, reset=True)
         if self._start is not None:
             self._check_schema(graph)
@@ -183,7 +180,7 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
         """
         check_is_fitted(self)
         tables = is_table(nodes) and is_table(X)
-        X = self._read(X, nodes if tables else None, self.schema_)
+        X = read_given(X, nodes if tables else None, self.schema_)
         nodes = None if tables else nodes
         graph = self._graph(X, adjacency, reset=False)
         self._check_schema(graph)
@@ -272,9 +269,6 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
             return None
         return Start(self._run.method, "the fit before")
 
-    def _method_settings(self) -> dict[str, Any]:
-        return self._settings
-
     def _plan(self, info: GraphInfo, seed: int) -> Plan:
         if not isinstance(self.n_neighbors, Integral) or self.n_neighbors < 1:
             raise InputError(f"n_neighbors must be an integer of 1 or more; received {self.n_neighbors!r}.")
@@ -282,7 +276,7 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
             info,
             self.method,
             recipe=self.recipe,
-            settings={name: _plain(value) for name, value in self._method_settings().items()},
+            settings={name: _plain(value) for name, value in self._settings.items()},
             start=self._start,
             seed=seed,
             device=self.device,
@@ -299,11 +293,6 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
             "read it with ssge.read_graph(..., like=model)."
         )
 
-    def _read(self, X: Any, nodes: Any, like: FeatureSchema | None) -> Any:
-        """Return the graph of paths and tables, and anything else as it is."""
-        read = read_given(X, nodes, like)
-        return X if read is None else read
-
     def _graph(self, X: Any, adjacency: Any, reset: bool) -> Graph:
         """Make a graph of what was given; matrices go through scikit-learn's own check first."""
         dtype = np.float64 if self.precision == "float64" else np.float32
@@ -318,19 +307,14 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
             return graph
         if adjacency is None and (reset or getattr(X, "shape", ())[1:] != (self.n_features_in_,)):
             refuse_edges(X)
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2 if reset else 1,
-        )
+        how: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+        X = validate_data(self, X, reset=reset, ensure_min_samples=2 if reset else 1, **how)
         if adjacency is None:
             adjacency = _nearest(X, self.n_neighbors)
         return Graph.of(features=X, adjacency=adjacency, dtype=dtype)
 
 
+@dataclass(eq=False, repr=False)  # the constructor only stores, as scikit-learn asks
 class SSGE(GraphEmbedder):
     """Self-supervised Gaussian embedding of the nodes of a graph: `GraphEmbedder` with its settings by name.
 
@@ -378,74 +362,43 @@ class SSGE(GraphEmbedder):
     method: ClassVar[str] = "ssge"  # type: ignore[misc]
     recipe: ClassVar[str | None] = None  # type: ignore[misc]
 
-    def __init__(
-        self,
-        widths: Sequence[int] | None = None,
-        *,
-        epochs: int | None = None,
-        uniformity_weight: float | None = None,
-        edge_drop: float | None = None,
-        feature_mask: float | None = None,
-        encoder: Literal["gcn", "mlp"] | None = None,
-        lr: float | None = None,
-        weight_decay: float | None = None,
-        batch_nodes: int | None = None,
-        fanouts: Sequence[int] | None = None,
-        alignment_weight: float | None = None,
-        activation: Literal["elu", "relu", "none"] | None = None,
-        blocks: Sequence[Literal["features", "hops", "learned"]] | None = None,
-        hops: int | None = None,
-        columns: int | None = None,
-        output_bias: bool | None = None,
-        offset: float | None = None,
-        normalization: Literal["out-in", "in"] | None = None,
-        eigenvalue_floor: float | None = None,
-        floor_mode: Literal["tangent", "clamp"] | None = None,
-        objective: Literal["gaussian", "w-mse", "directclr"] | None = None,
-        covariance_momentum: float | None = None,
-        shrinkage: float | None = None,
-        direct_width: int | None = None,
-        temperature: float | None = None,
-        warm_start: bool = False,
-        n_neighbors: int = 10,
-        device: str = "cpu",
-        precision: Precision = "float32",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.widths = widths
-        self.epochs = epochs
-        self.uniformity_weight = uniformity_weight
-        self.edge_drop = edge_drop
-        self.feature_mask = feature_mask
-        self.encoder = encoder
-        self.lr = lr
-        self.weight_decay = weight_decay
-        self.batch_nodes = batch_nodes
-        self.fanouts = fanouts
-        self.alignment_weight = alignment_weight
-        self.activation = activation
-        self.blocks = blocks
-        self.hops = hops
-        self.columns = columns
-        self.output_bias = output_bias
-        self.offset = offset
-        self.normalization = normalization
-        self.eigenvalue_floor = eigenvalue_floor
-        self.floor_mode = floor_mode
-        self.objective = objective
-        self.covariance_momentum = covariance_momentum
-        self.shrinkage = shrinkage
-        self.direct_width = direct_width
-        self.temperature = temperature
-        self.warm_start = warm_start
-        self.n_neighbors = n_neighbors
-        self.device = device
-        self.precision = precision
-        self.random_state = random_state
-        self.verbose = verbose
+    widths: Sequence[int] | None = None
+    _: KW_ONLY
+    epochs: int | None = None
+    uniformity_weight: float | None = None
+    edge_drop: float | None = None
+    feature_mask: float | None = None
+    encoder: Literal["gcn", "mlp"] | None = None
+    lr: float | None = None
+    weight_decay: float | None = None
+    batch_nodes: int | None = None
+    fanouts: Sequence[int] | None = None
+    alignment_weight: float | None = None
+    activation: Literal["elu", "relu", "none"] | None = None
+    blocks: Sequence[Literal["features", "hops", "learned"]] | None = None
+    hops: int | None = None
+    columns: int | None = None
+    output_bias: bool | None = None
+    offset: float | None = None
+    normalization: Literal["out-in", "in"] | None = None
+    eigenvalue_floor: float | None = None
+    floor_mode: Literal["tangent", "clamp"] | None = None
+    objective: Literal["gaussian", "w-mse", "directclr"] | None = None
+    covariance_momentum: float | None = None
+    shrinkage: float | None = None
+    direct_width: int | None = None
+    temperature: float | None = None
+    warm_start: bool = False
+    n_neighbors: int = 10
+    device: str = "cpu"
+    precision: Precision = "float32"
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool = False
 
-    def _method_settings(self) -> dict[str, Any]:
+    get_params, set_params = BaseEstimator.get_params, BaseEstimator.set_params
+
+    @property
+    def _settings(self) -> dict[str, Any]:  # type: ignore[override]
         return {name: getattr(self, name) for name in SSGEConfig.model_fields}
 
     @classmethod

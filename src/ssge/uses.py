@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -26,13 +26,23 @@ from ssge.tasks.search import Backend, search
 log = logging.getLogger(__name__)
 
 
+class Naming(TypedDict, total=False):
+    """Names of nodes beside their ids.
+
+    ``show`` names columns of a node table, as in ``"page_name,page_type"``; nodes can be asked for by the first. The
+    table is that of the run if the command line fitted it; else it is given as ``nodes``, a path or a data frame, whose
+    ids are in the column ``id``.
+    """
+
+    show: str | Sequence[str] | None
+    nodes: Any
+    id: str | None
+
+
 class Uses:
     """Answers about nodes as tables, plots and reports as files, for any estimator with a run.
 
-    Tables are pandas data frames if pandas is installed, else pyarrow tables. ``show`` names columns of a node table to
-    put beside the ids, as in ``"page_name,page_type"``; nodes can be asked for by the first. The table is that of the
-    run if the command line fitted it; else it is given as ``nodes``, a path or a data frame, whose ids are in the
-    column ``id``.
+    Tables are pandas data frames if pandas is installed, else pyarrow tables.
     """
 
     _run: Run
@@ -44,9 +54,7 @@ class Uses:
         *,
         metric: Metric = "cosine",
         backend: Backend = "exact",
-        show: str | Sequence[str] | None = None,
-        nodes: Any = None,
-        id: str | None = None,
+        **naming: Unpack[Naming],
     ) -> Any:
         """Return the k nodes nearest to each of some nodes: id, rank, neighbor, cosine or distance.
 
@@ -56,42 +64,27 @@ class Uses:
             The nodes asked about, by id or by name. Default: all.
         k, metric, backend
             See `ssge.tasks.search.search`.
-        show, nodes, id
-            See `Uses`.
+        **naming
+            ``show``, ``nodes`` and ``id``; see `Naming`.
         """
-        names = self._names(show, nodes, id)
+        names = self._names(**naming)
         asked = [ids] if isinstance(ids, str) else ids
         rows = np.arange(len(names.node_ids)) if asked is None else names.positions(list(asked))
         found = search(self._run.embedding.vectors, rows, k, metric, backend)
         (columns,) = neighbor_columns(names, rows, found, metric, size=max(1, len(rows)))
         return frame(columns)
 
-    def cluster(
-        self,
-        k: int,
-        *,
-        seed: int = 0,
-        show: str | Sequence[str] | None = None,
-        nodes: Any = None,
-        id: str | None = None,
-    ) -> Any:
+    def cluster(self, k: int, *, seed: int = 0, **naming: Unpack[Naming]) -> Any:
         """Return a cluster for each node, by k-means: id, cluster, distance from its center.
 
         Clusters are numbered by their size, the largest first.
         """
-        names = self._names(show, nodes, id)
+        names = self._names(**naming)
         return frame(cluster_columns(names, clusters(self._run.embedding.vectors, k, seed)))
 
-    def outliers(
-        self,
-        neighbors: int = 20,
-        *,
-        show: str | Sequence[str] | None = None,
-        nodes: Any = None,
-        id: str | None = None,
-    ) -> Any:
+    def outliers(self, neighbors: int = 20, **naming: Unpack[Naming]) -> Any:
         """Return all nodes, those least like any others first: id, score; see `ssge.tasks.outliers.outlier_scores`."""
-        names = self._names(show, nodes, id)
+        names = self._names(**naming)
         return frame(outlier_columns(names, outlier_scores(self._run.embedding.vectors, neighbors)))
 
     def links(
@@ -101,9 +94,7 @@ class Uses:
         *,
         of: Sequence[Any] | None = None,
         seed: int = 0,
-        show: str | Sequence[str] | None = None,
-        nodes: Any = None,
-        id: str | None = None,
+        **naming: Unpack[Naming],
     ) -> Any:
         """Suggest edges that the graph lacks: source, target, score, odds and the parts of the score.
 
@@ -117,10 +108,10 @@ class Uses:
             How many pairs: overall, or for each of the nodes in ``of``, by id or by name.
         seed
             Decides which edges are held out.
-        show, nodes, id
-            See `Uses`.
+        **naming
+            ``show``, ``nodes`` and ``id``; see `Naming`.
         """
-        names = self._names(show, nodes, id)
+        names = self._names(**naming)
         if not isinstance(graph, Graph) or not np.array_equal(graph.node_ids, names.node_ids):
             raise InputError("graph must be the ssge.Graph that the model was fitted on.")
         rows = None if of is None else names.positions([of] if isinstance(of, str) else list(of))
@@ -130,17 +121,9 @@ class Uses:
         links = found.links
         return frame(pair_columns(names, links.pairs, {"score": links.score, "odds": links.odds, **links.parts}))
 
-    def duplicates(
-        self,
-        k: int = 20,
-        least: float = -1.0,
-        *,
-        show: str | Sequence[str] | None = None,
-        nodes: Any = None,
-        id: str | None = None,
-    ) -> Any:
+    def duplicates(self, k: int = 20, least: float = -1.0, **naming: Unpack[Naming]) -> Any:
         """Return pairs of nodes that look like the same thing; see `ssge.tasks.duplicates.duplicates`."""
-        names = self._names(show, nodes, id)
+        names = self._names(**naming)
         found = duplicates(self._run.embedding.vectors, k, least)
         return frame(pair_columns(names, found.pairs, {"cosine": found.cosine, "next": found.next}))
 
@@ -149,10 +132,6 @@ class Uses:
         path: str | Path,
         kind: Literal["map", "losses", "spectrum", "correlation"] = "map",
         *,
-        color: str | Sequence[str] | None = None,
-        show: str | Sequence[str] | None = None,
-        nodes: Any = None,
-        id: str | None = None,
         force: bool = False,
         **options: Any,
     ) -> Path:
@@ -164,21 +143,18 @@ class Uses:
             The file.
         kind
             ``map``, ``losses``, ``spectrum`` or ``correlation``.
-        color
-            Of a map: the column of ``nodes`` to color by.
-        show, nodes, id
-            Of a map: see `Uses`.
         force
             Replace the file if it exists.
         **options
-            Of a map: ``layout``, ``points``, ``seed``, ``title``; see `ssge.experiments.pictures.draw_map`.
+            Of a map: ``color``, the column of ``nodes`` to color by; ``show``, ``nodes`` and ``id`` as in `Naming`;
+            ``layout``, ``points``, ``seed`` and ``title``. See `ssge.experiments.pictures.draw_map`.
         """
         from ssge.experiments.pictures import KINDS, draw_map, draw_plot
 
         check_is_fitted(self)
         refuse_existing([Path(path)], force)
         if kind == "map":
-            return draw_map(Path(path), self._subject(), color=color, show=show, nodes=nodes, id=id, **options)
+            return draw_map(Path(path), self._subject(), **options)
         if kind not in KINDS:
             raise UnknownNameError("plot", kind, ("map", *KINDS))
         return draw_plot(Path(path), self._subject(), kind)
@@ -206,9 +182,9 @@ class Uses:
         names, colors = subject.names(show, color, nodes, id)
         return write_report(Path(path), subject, names, colors, **options)
 
-    def _names(self, show: str | Sequence[str] | None, nodes: Any, id: str | None) -> Names:
+    def _names(self, show: str | Sequence[str] | None = None, **where: Any) -> Names:
         check_is_fitted(self)
-        return read_names(self._run.embedding.node_ids, show, self._run.record, nodes=nodes, id=id)
+        return read_names(self._run.embedding.node_ids, show, self._run.record, **where)
 
     def _subject(self) -> Any:
         from ssge.experiments.subject import Subject

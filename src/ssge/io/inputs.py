@@ -24,8 +24,8 @@ def is_table(value: Any) -> bool:
     return isinstance(value, str | Path) or (is_frame(value) and len(names) > 1)
 
 
-def read_given(X: Any, nodes: Any, like: Any = None) -> Graph | None:
-    """Return the graph of a path, or of tables of edges and of nodes; None if X is something else.
+def read_given(X: Any, nodes: Any, like: Any = None) -> Any:
+    """Return the graph of a path, or of tables of edges and of nodes; X itself if it is something else.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def read_given(X: Any, nodes: Any, like: Any = None) -> Graph | None:
         if nodes is not None:
             what = "a graph" if isinstance(X, Graph) or is_graph(X) else type(X).__name__
             raise InputError(f"nodes is a table that goes with a table of edges, or a path, as X; received {what}.")
-        return None
+        return X
     if isinstance(X, str) and not Path(X).exists() and not Path(X).suffix:
         raise InputError(f"No such file: {X}. A dataset is loaded by ssge.load_dataset({X!r}).")
     return read_graph(X, nodes, like=like)
