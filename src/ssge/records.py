@@ -6,6 +6,7 @@ import ast
 import hashlib
 import os
 import platform
+import subprocess
 import sys
 from datetime import UTC, datetime
 from functools import cache
@@ -171,20 +172,13 @@ class _Meaning(ast.NodeTransformer):
 
 def commit() -> str:
     """Return the commit of the source tree; empty for an installed package."""
-    git = Path(__file__).parents[2] / ".git"
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():
+        return ""
     try:
-        if git.is_file():  # of a worktree: it names the folder
-            git = Path(git.read_text().removeprefix("gitdir: ").strip())
-        head = (git / "HEAD").read_text().strip()
-        if not head.startswith("ref: "):
-            return head
-        ref = head.removeprefix("ref: ")
-        shared = git / (git / "commondir").read_text().strip() if (git / "commondir").exists() else git
-        if (shared / ref).is_file():
-            return (shared / ref).read_text().strip()
-        packed = (shared / "packed-refs").read_text().splitlines()
-        return next((line.split()[0] for line in packed if line.endswith(f" {ref}")), "")
-    except OSError:
+        words = ["git", "-C", str(root), "rev-parse", "HEAD"]
+        return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
         return ""
 
 

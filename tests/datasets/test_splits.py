@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from graphs import random_graph
-from ssge.datasets import DATASETS, SplitKind, facts_of, random_splits, released_code_splits, splits_of
+from ssge.datasets import DATASETS, SplitKind, facts_of, random_splits, splits_of
+from ssge.datasets.splits import RELEASED_CODE
 from ssge.errors import InputError
 from ssge.graph import Split
 
@@ -49,13 +50,13 @@ def test_a_fraction_is_not_rounded_below_its_value() -> None:
     ],
 )
 def test_sizes_of_the_released_code(num_nodes: int, sizes: tuple[int, int, int]) -> None:
-    split = released_code_splits(num_nodes, count=1)[0]
+    split = random_splits(num_nodes, 1, RELEASED_CODE)[0]
     assert tuple(part.size for part in split) == sizes
     assert np.unique(np.concatenate(split)).size == num_nodes
 
 
 def test_released_code_has_the_same_training_nodes() -> None:
-    ours, theirs = random_splits(1000, 3), released_code_splits(1000, 3)
+    ours, theirs = random_splits(1000, 3), random_splits(1000, 3, RELEASED_CODE)
     assert all(np.array_equal(a.train, b.train) for a, b in zip(ours, theirs, strict=True))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ssge.datasets.facts import DATASETS, Facts, File, facts_of
 from ssge.datasets.loading import from_facts, load
-from ssge.datasets.splits import SplitKind, random_splits, released_code_splits, split_of, splits_of
+from ssge.datasets.splits import SplitKind, random_splits, split_of, splits_of
 
 __all__ = [
     "DATASETS",
@@ -15,7 +15,6 @@ __all__ = [
     "from_facts",
     "load",
     "random_splits",
-    "released_code_splits",
     "split_of",
     "splits_of",
 ]

@@ -14,6 +14,9 @@ from ssge.errors import InputError
 from ssge.graph import Graph, Split
 
 SplitKind: TypeAlias = Literal["paper", "random", "released-code"]
+RELEASED_CODE = (0.1, 0.8, 0.1)
+"""Shares of the parts in the authors' released code. The paper says 1 : 1 : 8; its code validates on the 80 % and tests
+on the last tenth, so numbers from the two are not comparable."""
 
 
 def splits_of(
@@ -38,7 +41,7 @@ def splits_of(
     if kind == "released-code":
         if public and facts is not None and facts.public_in_released_code:
             return (public if len(public) > 1 else public * repeats), "public"
-        return _usable(released_code_splits(graph.num_nodes, 200), graph), "10 random, 10 % / 80 % / 10 %"
+        return _usable(random_splits(graph.num_nodes, 200, RELEASED_CODE), graph), "10 random, 10 % / 80 % / 10 %"
     if public and kind == "paper":
         return (public, f"{len(public)} public") if len(public) > 1 else (public * repeats, "public")
     return _usable(random_splits(graph.num_nodes, 200), graph), "10 random, 10 % / 10 % / 80 %"
@@ -79,26 +82,7 @@ def random_splits(
     train, valid, test = (math.floor(num_nodes * share + 1e-9) for share in fractions)
     if sum(fractions) > 1 - 1e-9:
         test = num_nodes - train - valid
-    return _cut(num_nodes, count, (train, valid, test), seed)
-
-
-def released_code_splits(num_nodes: int, count: int = 10, seed: int = 0) -> tuple[Split, ...]:
-    """Make splits of the sizes that the authors' released code has: train 10 %, validation 80 %, test 10 %.
-
-    The paper says 1 : 1 : 8; its code uses the 80 % part for validation and tests on the last tenth.
-    Numbers from the two are not comparable. The order of the nodes is that of `random_splits` with the same
-    seed.
-
-    Examples
-    --------
-    >>> [part.size for part in released_code_splits(13_752, count=1)[0]]
-    [1375, 11001, 1376]
-    """
-    train, valid = int(num_nodes * 0.1), int(num_nodes * 0.8)
-    return _cut(num_nodes, count, (train, valid, num_nodes - train - valid), seed)
-
-
-def _cut(num_nodes: int, count: int, sizes: tuple[int, int, int], seed: int) -> tuple[Split, ...]:
+    sizes = train, valid, test
     if count < 1:
         raise InputError(f"count must be at least 1; received {count}.")
     if seed < 0:

@@ -35,8 +35,9 @@ def read_bag(table: Table, name: str, column: Any) -> tuple[sp.csr_array, tuple[
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    words = pa.list_(pa.string())
     if is_text(column.type):
-        column = pa.chunked_array([pa.array([_ITEM.findall(text or "") for text in column.to_pylist()], _strings())])
+        column = pa.chunked_array([pa.array([_ITEM.findall(text or "") for text in column.to_pylist()], words)])
     if not is_list(column.type):
         raise InputError(f"{table.where}, column {name!r}: bag needs lists of ids, or text; {column.type} found.")
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
@@ -103,9 +104,3 @@ def is_list(kind: Any) -> bool:
     import pyarrow.types as kinds
 
     return bool(kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind))
-
-
-def _strings() -> Any:
-    import pyarrow as pa
-
-    return pa.list_(pa.string())

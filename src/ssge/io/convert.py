@@ -17,23 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, printable, shown
-from ssge.graph import classes_of, wrong_weight
+from ssge.graph import classes_of
 from ssge.io import nodes as node_tables
-from ssge.io.column_fit import ColumnFit
 from ssge.io.columns import Raw, raw_column
 from ssge.io.edge_sort import EdgeSorter
-from ssge.io.edges import ENDS, ends_of, weight_of
-from ssge.io.encoding import encode
+from ssge.io.edges import ENDS, ends_of, weight_of, weights_in
+from ssge.io.encoding import ColumnFit, encode
 from ssge.io.features import tell_columns
 from ssge.io.graph_folder import FEATURES, StoredGraph
 from ssge.io.graph_writer import GraphWriter, check_target, graph_folder, write_graph
 from ssge.io.id_maps import Ends, IntegerIds, TextIds
-from ssge.io.ids import CANONICAL
+from ssge.io.ids import CANONICAL, IdColumn, plain
 from ssge.io.kinds import kind_of
 from ssge.io.nodes import Nodes, labels_in, read_nodes
 from ssge.io.options import ReadOptions
 from ssge.io.reading import read_graph, without_labels
-from ssge.io.tables import Table, is_text, numbers, open_table
+from ssge.io.tables import Table, is_text, open_table
 from ssge.schema import FeatureSchema
 
 log = logging.getLogger(__name__)
@@ -180,31 +179,29 @@ class _Conversion:
     def _column(self, table: Table, at: int) -> Iterator[Any]:
         return (batch.column(0) for batch in table.batches([at], {at: "text"}))
 
-    def _plain(self, table: Table, at: int, column: Any) -> Any:
+    def _plain(self, table: Table, at: int, values: Any) -> Any:
         """Return ids as integers, or as text if that is what they are."""
         import pyarrow as pa
         import pyarrow.compute as pc
-        import pyarrow.types as kinds
 
-        where = f"{table.where}, column {table.names[at]!r}"
-        if kinds.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if is_text(column.type) and table.free:
-            column = pc.ascii_trim_whitespace(column)
-        if column.null_count or (is_text(column.type) and pc.any(pc.equal(column, "")).as_py()):
-            raise InputError(f"{where}: an id is missing.")
-        if kinds.is_integer(column.type):
+        column = IdColumn(table, table.names[at], values)
+        missing = InputError(f"{column}: an id is missing.")  # a batch does not know its first row
+        if values.null_count:
+            raise missing
+        values = plain(column)
+        if not is_text(values.type):
             if self.text:
-                raise InputError(f"Ids must be all integers or all text; {where} holds integers.")
-            return column.cast(pa.int64()).to_numpy()
-        if not is_text(column.type):
-            raise InputError(f"{where}: ids must be integers or text; received {column.type}.")
+                raise InputError(f"Ids must be all integers or all text; {column} holds integers.")
+            return values.to_numpy()
+        values = pc.ascii_trim_whitespace(values) if table.free else values
+        if pc.any(pc.equal(values, "")).as_py():
+            raise missing
         if self.text:
-            return column
-        if not table.free or not pc.all(pc.match_substring_regex(column, CANONICAL)).as_py():
+            return values
+        if not table.free or not pc.all(pc.match_substring_regex(values, CANONICAL)).as_py():
             raise _TextIdsError
         try:
-            return column.cast(pa.int64()).to_numpy()
+            return values.cast(pa.int64()).to_numpy()
         except pa.ArrowInvalid:
             raise _TextIdsError from None
 
@@ -240,21 +237,10 @@ class _Conversion:
         begin = 0
         for batch in self.edges.batches(list(dict.fromkeys(columns)), kinds):
             source, target = (self._plain(self.edges, at, batch.column(i)) for i, at in enumerate(self.ends))
-            weights = None if self.weight is None else self._weights(batch.column(2), begin)
+            name = None if self.weight is None else self.edges.names[self.weight]
+            weights = None if name is None else weights_in(self.edges, batch.column(2), name, begin)
             begin += batch.num_rows
             yield source, target, weights
-
-    def _weights(self, column: Any, begin: int) -> NDArray[np.float64]:
-        assert self.weight is not None
-        name = self.edges.names[self.weight]
-        values = numbers(self.edges, column, name)
-        absent = np.isnan(values)
-        wrong = wrong_weight(values, np.float32)
-        if absent.any():
-            wrong = int(np.argmax(absent)), "a weight must be finite and not negative; found none"
-        if wrong is not None:
-            raise InputError(f"{self.edges.place(begin + wrong[0])}, column {shown(name)}: {wrong[1]}.")
-        return values
 
     def _write_edges(self, ids: IntegerIds | TextIds, n: int) -> None:
         """Sort the edges by target, then, if the graph is directed, by source."""

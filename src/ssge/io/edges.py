@@ -95,7 +95,7 @@ def read_edges(table: Table, nodes: IdColumn | None, options: ReadOptions, schem
     column = dict(zip(chosen, data.columns, strict=True))
 
     ids = [IdColumn(table, table.names[i], column[i]) for i in ends]
-    weights = None if weight is None else _weights(table, column[weight], table.names[weight])
+    weights = None if weight is None else weights_in(table, column[weight], table.names[weight])
     values = {name: numbers(table, column[i], name) for name, i in others.items()}
     for name, value in values.items():
         bad = np.isinf(value) if schema.missing == "impute" else ~np.isfinite(value)
@@ -193,7 +193,8 @@ def _settled(edges: Edges, table: Table, columns: Sequence[IdColumn], nodes: IdC
     return Edges(edges.ends[:, kept], edges.ids[:n], weights, edges.weight, values)
 
 
-def _weights(table: Table, column: Any, name: str) -> NDArray[np.float64]:
+def weights_in(table: Table, column: Any, name: str, begin: int = 0) -> NDArray[np.float64]:
+    """Return a column of weights, checked; ``begin`` is its first row in the table."""
     values = numbers(table, column, name)
     absent = np.isnan(values)
     row, why = int(np.argmax(absent)), "a weight must be finite and not negative; found none"
@@ -202,7 +203,7 @@ def _weights(table: Table, column: Any, name: str) -> NDArray[np.float64]:
         if wrong is None:
             return values
         row, why = wrong
-    raise InputError(f"{table.place(row)}, column {shown(name)}: {why}.")
+    raise InputError(f"{table.place(begin + row)}, column {shown(name)}: {why}.")
 
 
 def aggregate(edges: Edges, name: str, how: str, direction: Direction) -> NDArray[np.float64]:

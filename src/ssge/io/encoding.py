@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,65 +12,105 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, shown
 from ssge.io.bags import encode_bag, encode_text, fit_text
-from ssge.io.columns import Raw
+from ssge.io.columns import MOST_NAMED_LEVELS, Raw
 from ssge.schema import Column
 
 log = logging.getLogger(__name__)
 
+Missing: TypeAlias = Literal["error", "impute"]
+Scale: TypeAlias = Literal["none", "standard"]
+
 _SPREADS = 100
 
 
-def fit(raw: Raw, missing: Literal["error", "impute"], scale: Literal["none", "standard"]) -> Column:
+def fit(raw: Raw, missing: Missing, scale: Scale) -> Column:
     """Return how to encode a column: levels, fill values, means and standard deviations."""
-    absent = raw.missing()
-    fixed: dict[str, Any] = {"name": raw.name, "kind": raw.kind, "note": raw.note}
-    fixed |= {"indicator": bool(absent.any()), "missing": float(absent.mean())}
-    if raw.kind == "category":
-        if not raw.levels:
-            raise _no_values(raw)
-        return Column(**fixed, levels=raw.levels, fill=(0.0,) if missing == "impute" else ())
-    if raw.kind == "bag":
-        if not raw.levels:
-            raise _no_values(raw)
-        return Column(**fixed, levels=raw.levels)
     if raw.kind == "text":
         words, idf = fit_text(raw.values)
         if not words:
             raise InputError(f"{raw.at(0)}: no word occurs in two rows; leave the column out of text.")
-        return Column(**fixed, levels=words, idf=idf)
-    width = int(raw.values.shape[1])
+        return Column(name=raw.name, kind="text", note=raw.note, levels=words, idf=idf)
+    if raw.kind == "bag":
+        if not raw.levels:
+            raise _no_values(raw)
+        return Column(name=raw.name, kind="bag", note=raw.note, levels=raw.levels)
     if sp.issparse(raw.values):
         if scale == "standard":
             raise InputError("scale='standard' would make sparse features dense; give scale='none'.")
-        return Column(**fixed, width=width)
-    _refuse_infinite(raw, raw.values)
-    if absent.all() or np.isnan(raw.values).all(axis=0).any():
-        raise _no_values(raw)
-    scaled = scale == "standard" and raw.kind != "boolean"
-    means: tuple[float, ...] = ()
-    deviations: tuple[float, ...] = ()
-    if scaled or missing == "impute":
-        means = tuple(np.asarray(np.nanmean(raw.values, axis=0, dtype=np.float64)).tolist())
-    if scaled:
-        spread = _deviations(raw.values)
-        deviations = tuple(np.where(spread > 0, spread, 1.0).tolist())
-    return Column(
-        **fixed,
-        width=width,
-        fill=means if missing == "impute" else (),
-        means=means if scaled else (),
-        deviations=deviations,
-    )
+        return Column(name=raw.name, kind=raw.kind, note=raw.note, width=int(raw.values.shape[1]))
+    found = ColumnFit(raw, missing, scale)
+    found.add(raw)
+    return found.column()
 
 
-def _deviations(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the standard deviations of columns; exactly 0 where only rounding errors remain."""
-    if not np.isnan(values).any():
-        deviations, largest = np.std(values, axis=0, dtype=np.float64), np.abs(values).max(axis=0)
-    else:
-        deviations, largest = np.nanstd(values, axis=0, dtype=np.float64), np.nanmax(np.abs(values), axis=0)
-    relative = max(4, len(values)) * np.finfo(np.float64).eps
-    return np.where(deviations > relative * largest, deviations, 0.0)
+class ColumnFit:
+    """The encoding of a column that is seen at once or piece by piece: levels, or means and deviations.
+
+    Parameters
+    ----------
+    head
+        The first rows, for name, kind and width.
+    missing, scale
+        As in `ssge.io.options.ReadOptions`.
+    """
+
+    def __init__(self, head: Raw, missing: Missing, scale: Scale) -> None:
+        self.head, self.leveled, self.impute = head, head.kind == "category", missing == "impute"
+        self.scaled = scale == "standard" and not self.leveled and head.kind != "boolean"
+        self.rows = self.absent = 0
+        self.levels: set[str] = set()
+        width = 0 if self.leveled else int(head.values.shape[1])
+        self.count, self.mean, self.square, self.peak = (np.zeros(width) for _ in range(4))
+
+    @property
+    def needed(self) -> bool:
+        """Whether the encoding depends on more than the kind of the column."""
+        return self.leveled or self.impute or self.scaled
+
+    def add(self, raw: Raw) -> None:
+        """Take in some rows."""
+        self.rows += raw.values.shape[0]
+        self.absent += int(raw.missing().sum())
+        if self.leveled:
+            self.levels.update(raw.levels)
+            if len(self.levels) > MOST_NAMED_LEVELS:
+                raise InputError(f"{raw.at(0)}: {MOST_NAMED_LEVELS:,} levels at most; leave it out with ignore.")
+            return
+        values = raw.values
+        _refuse_infinite(raw, values)
+        known = ~np.isnan(values)
+        count = known.sum(axis=0)
+        if self.impute or self.scaled:
+            filled = np.where(known, values, 0)
+            mean = filled.sum(axis=0, dtype=np.float64) / np.maximum(count, 1)
+            square = (np.where(known, values - mean, 0.0) ** 2).sum(axis=0)
+            shift, share = mean - self.mean, count / np.maximum(self.count + count, 1)
+            self.square += square + shift**2 * self.count * share
+            self.mean += shift * share
+            self.peak = np.maximum(self.peak, np.abs(filled).max(axis=0, initial=0))
+        self.count += count
+
+    def spread(self) -> NDArray[np.float64]:
+        """Return the standard deviations; exactly 0 where only rounding errors remain."""
+        deviations = np.sqrt(self.square / np.maximum(self.count, 1))
+        return np.where(deviations > max(4, self.rows) * np.finfo(np.float64).eps * self.peak, deviations, 0.0)
+
+    def column(self) -> Column:
+        """Return the encoding."""
+        fixed: dict[str, Any] = {"name": self.head.name, "kind": self.head.kind, "note": self.head.note}
+        fixed |= {"indicator": self.absent > 0, "missing": self.absent / max(self.rows, 1)}
+        if self.rows and (not self.levels if self.leveled else self.absent == self.rows or not self.count.all()):
+            raise _no_values(self.head)
+        if self.leveled:
+            return Column(**fixed, levels=tuple(sorted(self.levels)), fill=(0.0,) if self.impute else ())
+        means, spread = tuple(self.mean.tolist()), self.spread()
+        return Column(
+            **fixed,
+            width=len(means),
+            fill=means if self.impute else (),
+            means=means if self.scaled else (),
+            deviations=tuple(np.where(spread > 0, spread, 1.0).tolist()) if self.scaled else (),
+        )
 
 
 def _refuse_missing(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> None:
@@ -92,8 +132,11 @@ def _refuse_infinite(raw: Raw, values: NDArray[Any]) -> None:
 
 def warn_of_spreads(raws: Sequence[Raw], name: str) -> None:
     """Warn if some columns of numbers vary far more than others, since they dominate the embedding."""
-    spreads = {raw.name: float(_deviations(raw.values)[0]) for raw in raws if raw.kind == "number"}
-    spreads = {column: spread for column, spread in spreads.items() if spread > 0}
+    fits = {raw.name: ColumnFit(raw, "error", "standard") for raw in raws if raw.kind == "number"}
+    for raw in raws:
+        if raw.name in fits:
+            fits[raw.name].add(raw)
+    spreads = {column: spread for column, fit in fits.items() if (spread := float(fit.spread()[0])) > 0}
     if spreads and max(spreads.values()) > _SPREADS * min(spreads.values()):
         wide, narrow = max(spreads, key=spreads.__getitem__), min(spreads, key=spreads.__getitem__)
         log.warning(

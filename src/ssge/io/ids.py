@@ -49,10 +49,7 @@ def encode(columns: Sequence[IdColumn], kind: Literal["integer", "text"] | None 
     import pyarrow.compute as pc
     import pyarrow.types as kinds
 
-    for column in columns:
-        if column.values.null_count:
-            raise InputError(f"{column.at(pc.index(column.values.is_null(), True).as_py())}: the id is missing.")
-    columns = [c._replace(values=_plain(c)) for c in columns]
+    columns = [c._replace(values=plain(c)) for c in columns]
     if kind == "text":
         columns = [
             c._replace(values=c.values.cast(pa.string())) if kinds.is_int64(c.values.type) else c for c in columns
@@ -121,12 +118,15 @@ def _number(node: Any) -> float | None:
         return None
 
 
-def _plain(column: IdColumn) -> Any:
-    """Return the values as int64 or text."""
+def plain(column: IdColumn) -> Any:
+    """Return the values as int64 or text; a missing one is an error."""
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.types as kinds
 
     values = column.values
+    if values.null_count:
+        raise InputError(f"{column.at(pc.index(values.is_null(), True).as_py())}: the id is missing.")
     if kinds.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if is_text(values.type):

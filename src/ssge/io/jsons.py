@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ssge.errors import InputError, one_line, printable, shown
+from ssge.errors import InputError, one_line, shown
 from ssge.io.sources import content
 
 BAG = "features"
@@ -17,42 +16,25 @@ MOST_BYTES = 1 << 30
 """JSON takes about ten times its size in memory."""
 
 
-class JsonTable:
-    """The lists of a JSON object, by node. Its keys are text even where they stand for integers."""
+def read_json(path: Path, limit: int) -> Any:
+    """Return the lists of a JSON object, by node, as a pyarrow table."""
+    import pyarrow as pa
 
-    free, form = True, ""
-
-    def __init__(self, path: Path, limit: int) -> None:
-        import pyarrow as pa
-
-        self.where, self.names = printable(str(path)), ["id", BAG]
-        entries = _entries(path, min(limit, MOST_BYTES))
-        names = [name for name, _ in entries]
-        if len(set(names)) < len(names):
-            twice = Counter(names).most_common(1)[0][0]
-            raise InputError(f"{path}: the node {shown(twice)} occurs more than once.")
-        for name, items in entries:
-            if type(items) is not list or any(type(item) not in (int, str) for item in items):
-                raise InputError(f"{path}, node {shown(name)}: a list of ids expected, integers or text.")
-        lists = [items for _, items in entries]
-        try:
-            bags = pa.array(lists, pa.list_(pa.int64()))
-        except (pa.ArrowException, OverflowError, TypeError):  # some are text, or too large
-            bags = pa.array([[_text(path, name, item) for item in items] for name, items in entries], _strings())
-        ids = pa.array([_text(path, name, name) for name in names], pa.string())
-        self._table = pa.table([ids, bags], names=self.names)
-
-    def read(self, columns: Sequence[int], text: Any = ()) -> Any:
-        """Return columns as a pyarrow table."""
-        return self._table.select(list(columns))
-
-    def batches(self, columns: Sequence[int], kinds: Mapping[int, str] | None = None, size: int = 0) -> Iterator[Any]:
-        """Yield columns as one pyarrow table."""
-        yield self.read(columns)
-
-    def place(self, row: int) -> str:
-        """Return the node of a row."""
-        return f"{self.where}, node {shown(self._table.column(0)[row].as_py())}"
+    entries = _entries(path, min(limit, MOST_BYTES))
+    names = [name for name, _ in entries]
+    if len(set(names)) < len(names):
+        twice = Counter(names).most_common(1)[0][0]
+        raise InputError(f"{path}: the node {shown(twice)} occurs more than once.")
+    for name, items in entries:
+        if type(items) is not list or any(type(item) not in (int, str) for item in items):
+            raise InputError(f"{path}, node {shown(name)}: a list of ids expected, integers or text.")
+    try:
+        bags = pa.array([items for _, items in entries], pa.list_(pa.int64()))
+    except (pa.ArrowException, OverflowError, TypeError):  # some are text, or too large
+        texts = [[_text(path, name, item) for item in items] for name, items in entries]
+        bags = pa.array(texts, pa.list_(pa.string()))
+    ids = pa.array([_text(path, name, name) for name in names], pa.string())
+    return pa.table({"id": ids, BAG: bags})
 
 
 def _text(path: Path, name: str, item: int | str) -> str:
@@ -61,12 +43,6 @@ def _text(path: Path, name: str, item: int | str) -> str:
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
         raise InputError(f"{path}, node {shown(name)}: its ids are no text: {shown(text)}.")
     return text
-
-
-def _strings() -> Any:
-    import pyarrow as pa
-
-    return pa.list_(pa.string())
 
 
 def _entries(path: Path, limit: int) -> list[tuple[str, Any]]:

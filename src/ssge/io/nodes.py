@@ -14,10 +14,9 @@ from ssge.errors import InputError, cut, printable, shown
 from ssge.foreign import LABEL_NAMES
 from ssge.io.columns import EMPTY, NotAFeatureError, Raw, has_codes, raw_column
 from ssge.io.ids import IdColumn
-from ssge.io.jsons import JsonTable
 from ssge.io.options import ReadOptions
 from ssge.io.roles import by_name, by_values
-from ssge.io.tables import Table, is_text, named, position
+from ssge.io.tables import JsonTable, Table, is_text, named, position
 from ssge.schema import FeatureSchema, LeftOut
 
 log = logging.getLogger(__name__)

@@ -124,16 +124,14 @@ def read_graph(
     >>> read_graph(edges, features="degree").schema.names
     ('degree',)
     """
-    if isinstance(edges, str | Path) and is_graph_folder(Path(edges)):
-        given = {"nodes": nodes, "source": source, "target": target, "weight": weight, "id": id, "columns": columns,
-                 "ignore": ignore, "label": label, "features": features, "edge_columns": edge_columns,
-                 "direction": direction, "delimiter": delimiter, "header": header, "missing": missing, "scale": scale,
-                 "unknown": unknown, "bag": bag, "text": text}  # fmt: skip
-        return _of_folder(Path(edges), [option for option, value in given.items() if value is not None], like, name)
     pairs: Any = list(edge_columns.items()) if isinstance(edge_columns, Mapping) else edge_columns
     named = (nodes, source, target, weight, id, columns, ignore, label)
     more: Any = (features, pairs, direction, delimiter, header, missing, scale, unknown, limit, bag, text)
     options = ReadOptions(*named, *more)
+    if isinstance(edges, str | Path) and is_graph_folder(Path(edges)):
+        graph = open_stored(Path(edges), [option for option in options.given() if option != "limit"], like).load()
+        log.info("%s: %s.", printable(str(edges)), graph)
+        return graph if name is None else replace(graph, name=name)
     where = printable(str(edges)) if isinstance(edges, str | Path) else "edges"
     file = edges.partition("?")[0] if is_sql(edges) else edges
     found = printable(Path(file).name.split(".")[0]) if isinstance(file, str | Path) else ""
@@ -151,12 +149,6 @@ def open_stored(path: Path, given: Sequence[str] = (), like: Any = None) -> Stor
         if expected != found:
             raise InputError(f"{path} has the features {shown(list(found))}; like expects {shown(list(expected))}.")
     return stored
-
-
-def _of_folder(path: Path, given: Sequence[str], like: Any, name: str | None) -> Graph:
-    graph = open_stored(path, given, like).load()
-    log.info("%s: %s.", printable(str(path)), graph)
-    return graph if name is None else replace(graph, name=name)
 
 
 def _of_database(edges: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, UnknownNameError, one_line, printable, shown
-from ssge.io.jsons import JsonTable
+from ssge.io.jsons import read_json
 from ssge.io.kinds import kind_of
 from ssge.io.options import ReadOptions
 from ssge.io.sources import LIMIT, refuse_unpacking, too_large
@@ -73,6 +73,16 @@ class ArrowTable:
         return f"{self.where}, row {row + 1}"
 
 
+class JsonTable(ArrowTable):
+    """The lists of a JSON object, by node. Its keys are text even where they stand for integers."""
+
+    free = True
+
+    def place(self, row: int) -> str:
+        """Return the node of a row."""
+        return f"{self.where}, node {shown(self.table.column(0)[row].as_py())}"
+
+
 class ParquetTable:
     """A Parquet file, or the Parquet files below a folder in the order of their names."""
 
@@ -108,22 +118,15 @@ class ParquetTable:
     def read(self, columns: Sequence[int], text: Collection[int] = ()) -> Any:
         """Return columns as a pyarrow table."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
-        names = [self.names[i] for i in columns]
-        counts = Counter(self.names)
-        if twice := next((name for name in names if counts[name] > 1), None):
-            raise InputError(f"{self.where} has more than one column named {shown(twice)}.")
-        batches, size = [], 0
-        for part in self._files:
-            with parquet_errors(part), pq.ParquetFile(part) as file:
-                for batch in file.iter_batches(columns=names):
-                    size += batch.nbytes
-                    if size > self._limit:
-                        raise too_large(self.where, "unpacks to too much", self._limit)
-                    batches.append(pa.Table.from_batches([batch]).select(names))
+        tables, size = [], 0
+        for table in self._tables(columns):
+            size += table.nbytes
+            if size > self._limit:
+                raise too_large(self.where, "unpacks to too much", self._limit)
+            tables.append(table)
         with parquet_errors(self.where):
-            table = pa.concat_tables(batches, promote_options="permissive")
+            table = pa.concat_tables(tables, promote_options="permissive")
             table.validate(full=True)  # text in Parquet may be no text at all
             return table
 
@@ -131,17 +134,25 @@ class ParquetTable:
         self, columns: Sequence[int], kinds: Mapping[int, str] | None = None, size: int = 1 << 24
     ) -> Iterator[Any]:
         """Yield columns as pyarrow tables of some rows each, so that the files may be larger than memory."""
+        rows = max(1 << 10, size // (8 * len(columns)))
+        for table in self._tables(columns, batch_size=rows, use_threads=False):
+            with parquet_errors(self.where):
+                table.validate(full=True)
+            yield table
+
+    def _tables(self, columns: Sequence[int], **how: Any) -> Iterator[Any]:
+        """Yield the batches of all parts, each as a table; ``how`` is that of `pyarrow.parquet.ParquetFile`."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         names = [self.names[i] for i in columns]
-        rows = max(1 << 10, size // (8 * len(names)))
+        counts = Counter(self.names)
+        if twice := next((name for name in names if counts[name] > 1), None):
+            raise InputError(f"{self.where} has more than one column named {shown(twice)}.")
         for part in self._files:
-            with parquet_errors(part), pq.ParquetFile(part, memory_map=False, pre_buffer=False) as file:
-                for batch in file.iter_batches(rows, columns=names, use_threads=False):
-                    table = pa.Table.from_batches([batch]).select(names)
-                    table.validate(full=True)
-                    yield table
+            with parquet_errors(part), pq.ParquetFile(part, pre_buffer=False) as file:
+                for batch in file.iter_batches(columns=names, **how):
+                    yield pa.Table.from_batches([batch]).select(names)
 
     def place(self, row: int) -> str:
         """Return the place of a row within its part."""
@@ -207,7 +218,7 @@ def open_table(
     if kind in ("folder", "parquet"):
         return ParquetTable(path, limit)
     if kind == "json" and what == "nodes":
-        return JsonTable(path, limit)
+        return JsonTable(read_json(path, limit), str(path))
     if kind == "json":
         raise InputError(
             f"{path} is JSON, which is read as features of nodes alone, {{node: [ids]}}; turn it into a table "

@@ -168,30 +168,12 @@ class TextTable:
 
     def read(self, columns: Sequence[int], text: Collection[int] = ()) -> Any:
         """Return columns as a pyarrow table, in this order; those in ``text`` as strings, others by what they hold."""
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-
-        names = [str(i) for i in range(len(self.names))]
-        parsing = arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=self._quoted)
-        converting = arrow_csv.ConvertOptions(
-            include_columns=[str(i) for i in columns], column_types={str(i): pa.string() for i in text}
-        )
-        while True:
-            reading = arrow_csv.ReadOptions(
-                column_names=names, block_size=self._block, use_threads=len(columns) < _WIDE
-            )
-            try:
-                table = arrow_csv.read_csv(self._source(), reading, parsing, converting)
-                break
-            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-                if "straddling" not in str(error) or self._block >= _LONGEST:
-                    raise self._explained(error) from None
-                self._block *= 8  # a row is longer than a block
-        if any(pa.types.is_binary(column.type) for column in table.columns):
-            raise self._explained(ValueError("it is not UTF-8 text"))
+        kinds = dict.fromkeys(text, "text")
+        while (table := self._parsed(self._source(), columns, kinds, self._block, len(columns) < _WIDE)) is None:
+            self._block *= 8  # a row is longer than a block
         if not table.num_rows:
             raise InputError(f"{self.where} has no rows.")
-        return table.rename_columns([self.names[i] for i in columns])
+        return table
 
     def batches(
         self, columns: Sequence[int], kinds: Mapping[int, str] | None = None, size: int = _PIECE
@@ -208,25 +190,32 @@ class TextTable:
             Bytes of the file per table.
         """
         import pyarrow as pa
+
+        for piece in self._pieces(size):
+            table = self._parsed(pa.BufferReader(piece), columns, kinds or {}, len(piece) + 1, False)
+            if table.num_rows:
+                yield table
+
+    def _parsed(self, source: Any, columns: Sequence[int], kinds: Mapping[int, str], block: int, threads: bool) -> Any:
+        """Return columns of some rows as a pyarrow table; None if a row is longer than a block."""
+        import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
         types = {"text": pa.string(), "number": pa.float64(), "boolean": pa.bool_()}
         names = [str(i) for i in range(len(self.names))]
+        reading = arrow_csv.ReadOptions(column_names=names, block_size=block, use_threads=threads)
         parsing = arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=self._quoted)
-        converting = arrow_csv.ConvertOptions(
-            include_columns=[str(i) for i in columns],
-            column_types={str(i): types[kind] for i, kind in (kinds or {}).items()},
-        )
-        for piece in self._pieces(size):
-            reading = arrow_csv.ReadOptions(column_names=names, block_size=len(piece) + 1, use_threads=False)
-            try:
-                table = arrow_csv.read_csv(pa.BufferReader(piece), reading, parsing, converting)
-            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-                raise self._explained(error) from None
-            if any(pa.types.is_binary(column.type) for column in table.columns):
-                raise self._explained(ValueError("it is not UTF-8 text"))
-            if table.num_rows:
-                yield table.rename_columns([self.names[i] for i in columns])
+        chosen, forms = [str(i) for i in columns], {str(i): types[kind] for i, kind in kinds.items()}
+        converting = arrow_csv.ConvertOptions(include_columns=chosen, column_types=forms)
+        try:
+            table = arrow_csv.read_csv(source, reading, parsing, converting)
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            if "straddling" in str(error) and block < _LONGEST:
+                return None
+            raise self._explained(error) from None
+        if any(pa.types.is_binary(column.type) for column in table.columns):
+            raise self._explained(ValueError("it is not UTF-8 text"))
+        return table.rename_columns([self.names[i] for i in columns])
 
     def _pieces(self, size: int) -> Iterator[bytes]:
         """Yield the bytes of whole rows: a line break ends a row unless it is between quotes."""
