@@ -21,7 +21,8 @@ def atomic(path: Path) -> Iterator[Path]:
     ...     temporary.write_text("{}")
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    _clean(path)
+    for left in left_behind(path):
+        left.unlink(missing_ok=True)
     # The suffix stays last because some writers choose their format by it.
     handle, name = tempfile.mkstemp(prefix=f".{path.stem}-{os.getpid()}-", suffix=path.suffix, dir=path.parent)
     os.close(handle)
@@ -36,23 +37,14 @@ def atomic(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def _clean(path: Path) -> None:
-    """Remove temporary files for this path that a process left behind when it was killed."""
+def left_behind(path: Path) -> Iterator[Path]:
+    """Yield temporary neighbors of a path that a process left behind when it was killed."""
+    from psutil import pid_exists
+
     for left in path.parent.glob(f".{glob.escape(path.stem)}-*-*{glob.escape(path.suffix)}"):
         process = left.name.removeprefix(f".{path.stem}-").partition("-")[0]
-        if process.isdecimal() and not alive(int(process)):
-            left.unlink(missing_ok=True)
-
-
-def alive(process: int) -> bool:
-    """Return whether a process of this number runs."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it is somebody else's
-        return True
-    return True
+        if process.isdecimal() and not pid_exists(int(process)):
+            yield left
 
 
 def file_digest(path: Path) -> str:

@@ -96,7 +96,7 @@ def ssge(capsys: pytest.CaptureFixture[str], here: Path) -> Command:
 
 
 def rows(found: Embedding, ids: list[str]) -> np.ndarray:
-    return found.vectors[found.positions(ids)]
+    return found.vectors[found.find(ids)]
 
 
 def test_the_folder_of_a_run_holds_all_that_is_needed(trained: Path) -> None:

@@ -149,11 +149,7 @@ def test_an_unknown_ending_is_named(tmp_path: Path) -> None:
 
 def test_positions_of_ids() -> None:
     numbers = Embedding(np.array([7, -3, 12]), vectors(3))
-    assert numbers.positions([12, "7", np.int64(-3)]).tolist() == [2, 0, 1]
+    assert numbers.find([12, "7", np.int64(-3)]).tolist() == [2, 0, 1]
     assert numbers.find(["07", 3.5, None, -3]).tolist() == [-1, -1, -1, 1]
-    with pytest.raises(UnknownNameError, match="Unknown node '07'"):
-        numbers.positions(["07"])
     names = Embedding(ids_of(["scipy.sparse", "numpy", "7"]), vectors(3))
-    assert names.positions(["numpy", 7]).tolist() == [1, 2]
-    with pytest.raises(UnknownNameError, match=r"Did you mean 'scipy\.sparse'"):
-        names.positions(["scipy.spare"])
+    assert names.find(["numpy", 7, "scipy.spare"]).tolist() == [1, 2, -1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import shutil
@@ -17,7 +16,7 @@ from urllib.parse import urljoin, urlsplit
 
 from ssge.datasets.facts import Facts, File
 from ssge.errors import InputError, one_line
-from ssge.files import atomic
+from ssge.files import atomic, file_digest
 
 log = logging.getLogger(__name__)
 
@@ -139,9 +138,5 @@ class _Progress:
 
 
 def _verify(path: Path, file: File, where: Path | str) -> None:
-    if file.sha256 is None:
-        return
-    with path.open("rb") as content:
-        received = hashlib.file_digest(content, "sha256").hexdigest()
-    if received != file.sha256:
+    if file.sha256 is not None and (received := file_digest(path)) != file.sha256:
         raise InputError(f"{file.name}: wrong checksum of {where}; expected sha256 {file.sha256}, received {received}.")

@@ -266,13 +266,13 @@ class _Conversion:
             raise InputError(f"{self.edges.where}: no edge has both ends in {self.nodes.where}.")
         if loops:
             log.info("%s: %s self-loops removed (encoders add their own).", self.name, f"{loops:,}")
-        self.writer.neighbors("incoming", sorter.parts(), weighted)
+        self.writer.neighbors("incoming", sorter.parts())
         if direction == "both":
             return
         transposed = EdgeSorter(self.work, n, weighted, entries)
         for row, column, weights in self.writer.entries("incoming"):
             transposed.add(column, row, weights if weighted else None, reverse=False)
-        self.writer.neighbors("outgoing", transposed.parts(), weighted)
+        self.writer.neighbors("outgoing", transposed.parts())
 
     def _known(self, found: Ends) -> tuple[Any, Any, Any, int]:
         """Return target, source and weight of edges between known nodes, and how many others there were."""

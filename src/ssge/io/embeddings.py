@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import mmap
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from ssge.errors import InputError, UnknownNameError, cut, nearest, one_line, shown
 from ssge.files import atomic
 from ssge.foreign import find
+from ssge.io.ids import CANONICAL
 from ssge.io.matrices import check_array
 from ssge.io.results import refuse_existing, without_formulas
 from ssge.io.sources import LIMIT, refuse_unpacking
@@ -36,14 +39,6 @@ class Embedding(NamedTuple):
     def find(self, ids: Iterable[Any]) -> NDArray[np.int64]:
         """Return the rows of some nodes, -1 where there is none; see `find_ids`."""
         return find_ids(self.node_ids, ids)
-
-    def positions(self, ids: Sequence[Any]) -> NDArray[np.int64]:
-        """Return the rows of some nodes; one that is not there is an error that shows similar ones."""
-        rows = self.find(ids)
-        if (rows < 0).any():
-            unknown = str(ids[int(np.argmin(rows))])
-            raise UnknownNameError("node", unknown, alike(unknown, self.node_ids.tolist()))
-        return rows
 
 
 def find_ids(known: NDArray[Any], ids: Iterable[Any]) -> NDArray[np.int64]:
@@ -109,24 +104,14 @@ def write_embedding(
     write, ids = _format(path)[0], _id_column(node_ids)
     if safe_csv and path.suffix.casefold() == ".csv":
         ids = without_formulas(pa.table([ids], names=["id"])).column(0).combine_chunks()
-    if one_column:
-        if path.suffix.casefold() != ".parquet":
-            raise InputError(f"One column of vectors needs a .parquet file; received {path.name}.")
-        with atomic(path) as temporary:
-            _parquet(temporary, [as_table(node_ids, vectors, one_column=True)])
-        return
-    write(path, ids, vectors)
+    if one_column and write is not _write_parquet:
+        raise InputError(f"One column of vectors needs a .parquet file; received {path.name}.")
+    write(path, ids, vectors, **({"one_column": True} if one_column else {}))
 
 
-def as_table(node_ids: NDArray[Any], vectors: NDArray[np.floating[Any]], one_column: bool = False) -> Any:
-    """Return a pyarrow table with the columns id, e000, ..., or id and vector, as `write_embedding` writes it."""
-    import pyarrow as pa
-
-    ids = _id_column(node_ids)
-    if not one_column:
-        return _table(ids, vectors)
-    flat = pa.array(np.ascontiguousarray(vectors).ravel())
-    return pa.table([ids, pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])], names=["id", VECTOR])
+def as_table(node_ids: NDArray[Any], vectors: NDArray[np.floating[Any]]) -> Any:
+    """Return a pyarrow table with the columns id, e000, ..., as `write_embedding` writes it."""
+    return _table(_id_column(node_ids), vectors)
 
 
 def read_embedding(path: Path) -> Embedding:
@@ -142,9 +127,9 @@ def read_embedding(path: Path) -> Embedding:
     return read(path)
 
 
-def _write_parquet(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None:
+def _write_parquet(path: Path, ids: Any, vectors: NDArray[np.floating[Any]], one_column: bool = False) -> None:
     with atomic(path) as temporary:
-        _parquet(temporary, (_table(ids[rows], part) for rows, part in _parts(vectors)))
+        _parquet(temporary, (_table(ids[rows], part, one_column) for rows, part in _parts(vectors)))
 
 
 def _parts(vectors: NDArray[np.floating[Any]]) -> Iterator[tuple[slice, NDArray[np.floating[Any]]]]:
@@ -175,17 +160,12 @@ def _parquet(path: Path, tables: Iterable[Any]) -> None:
 
 
 def _read_parquet(path: Path) -> Embedding:
-    table = _parquet_table(path)
-    if table.column_names == ["id", VECTOR]:
-        return _from_table(path, _spread(path, table))
-    return _from_table(path, table)
-
-
-def _spread(path: Path, table: Any) -> Any:
-    """Return a table with a column per number, of one with a column of vectors."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    table = _parquet_table(path)
+    if table.column_names != ["id", VECTOR]:
+        return _from_table(path, table)
     lists = table.column(VECTOR)
     if not (pa.types.is_fixed_size_list(lists.type) or pa.types.is_list(lists.type)) or not table.num_rows:
         raise InputError(f"{path}: column {VECTOR} must hold lists of numbers; received {lists.type}.")
@@ -195,7 +175,7 @@ def _spread(path: Path, table: Any) -> Any:
     flat = pc.list_flatten(lists)
     if str(flat.type) not in ("float", "double") or flat.null_count:
         raise InputError(f"{path}: column {VECTOR} must hold float or double; received {flat.type}.")
-    return _table(table.column("id"), flat.to_numpy().reshape(table.num_rows, sizes[0]))
+    return _from_table(path, _table(table.column("id"), flat.to_numpy().reshape(table.num_rows, sizes[0])))
 
 
 def _parquet_table(path: Path) -> Any:
@@ -283,13 +263,14 @@ def _write_word2vec(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) ->
 
 def _read_word2vec(path: Path) -> Embedding:
     import pyarrow as pa
+    import pyarrow.compute as pc
     from pyarrow import csv
 
     with path.open("rb") as file:
-        sizes = [_integer(word) for word in _first_line(path, file).split()]
-    if len(sizes) != 2 or None in sizes or min(s for s in sizes if s is not None) < 0:
+        sizes = re.fullmatch(r"\s*([0-9]{1,18})\s+([0-9]{1,18})\s*", _first_line(path, file))
+    if sizes is None:
         raise InputError(f"{path} must begin with a line of two numbers, n d, as word2vec writes it.")
-    n, d = (s for s in sizes if s is not None)
+    n, d = int(sizes[1]), int(sizes[2])
     if n and 2 * d > path.stat().st_size:  # a number and what follows it take two bytes at least
         raise InputError(f"{path} announces {d:,} columns, more than its bytes can hold.")
     if n == 0:
@@ -300,12 +281,13 @@ def _read_word2vec(path: Path) -> Embedding:
     table = _parsed(path, csv.ReadOptions(skip_rows=1, column_names=names), how, types)
     if table.num_rows != n:
         raise InputError(f"{path} announces {n} rows; received {table.num_rows}.")
-    found = _from_table(path, table)
-    numbers = [_integer(text) for text in found.node_ids]
-    return found if None in numbers else Embedding(np.array(numbers, dtype=np.int64), found.vectors)
+    if pc.all(pc.match_substring_regex(table.column("id"), CANONICAL)).as_py():
+        with suppress(pa.ArrowInvalid):  # too long for 64 bits: text
+            table = table.set_column(0, "id", table.column("id").cast(pa.int64()))
+    return _from_table(path, table)
 
 
-_FORMATS: dict[str, tuple[Callable[[Path, Any, NDArray[np.floating[Any]]], None], Callable[[Path], Embedding]]] = {
+_FORMATS: dict[str, tuple[Callable[..., None], Callable[[Path], Embedding]]] = {
     ".parquet": (_write_parquet, _read_parquet),
     ".csv": (_write_csv, _read_csv),
     ".npy": (_write_npy, _read_npy),
@@ -313,7 +295,7 @@ _FORMATS: dict[str, tuple[Callable[[Path, Any, NDArray[np.floating[Any]]], None]
 }
 
 
-def _format(path: Path) -> tuple[Callable[[Path, Any, NDArray[np.floating[Any]]], None], Callable[[Path], Embedding]]:
+def _format(path: Path) -> tuple[Callable[..., None], Callable[[Path], Embedding]]:
     try:
         return _FORMATS[path.suffix.casefold()]
     except KeyError:
@@ -335,9 +317,12 @@ def _id_column(node_ids: NDArray[Any]) -> Any:
     return pa.array(texts, pa.string())
 
 
-def _table(ids: Any, vectors: NDArray[np.floating[Any]]) -> Any:
+def _table(ids: Any, vectors: NDArray[np.floating[Any]], one_column: bool = False) -> Any:
     import pyarrow as pa
 
+    if one_column:
+        flat = pa.array(np.ascontiguousarray(vectors).ravel())
+        return pa.table([ids, pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])], names=["id", VECTOR])
     columns = [ids, *(pa.array(np.ascontiguousarray(column)) for column in vectors.T)]
     return pa.table(columns, names=["id", *column_names(vectors.shape[1])])
 
@@ -366,13 +351,6 @@ def _from_table(path: Path, table: Any) -> Embedding:
     for i, column in enumerate(table.columns[1:]):
         vectors[:, i] = column.to_numpy()
     return Embedding(table.column("id").to_numpy(), vectors)
-
-
-def _integer(text: str) -> int | None:
-    """Return the integer that a text is, in the one way of writing it; None for any other text."""
-    digits = text.removeprefix("-")
-    short = digits.isdecimal() and digits.isascii() and len(digits) < 20  # Python reads no 5,000 digits
-    return int(text) if short and text == str(int(text)) and abs(int(text)) < 2**63 else None
 
 
 def _first_line(path: Path, file: IO[bytes]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import os
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ssge.errors import InputError
-from ssge.files import alive, file_digest, sync
+from ssge.files import file_digest, left_behind, sync
 from ssge.graph import Graph
 from ssge.io.graph_folder import FEATURES, FORMAT, MANIFEST, SCHEMA, VERSION, StoredGraph, manifest
 from ssge.schema import FeatureSchema
@@ -76,9 +75,9 @@ class GraphWriter:
         finally:
             file.close()
 
-    def neighbors(self, side: str, parts: Iterable[tuple[Any, Any, Any]], weighted: bool) -> None:
-        """Write in- or out-neighbors from parts with some nodes each: counts, indices and weights."""
-        total = 0
+    def neighbors(self, side: str, parts: Iterable[tuple[Any, Any, Any]]) -> None:
+        """Write in- or out-neighbors from parts with some nodes each: counts, indices, and weights or None."""
+        total, ones = 0, True
         with (
             self.array(f"{side}.indptr.npy", np.int64) as indptr,
             self.array(f"{side}.indices.npy", self.index_type) as indices,
@@ -88,10 +87,11 @@ class GraphWriter:
             for counts, index, weights in parts:
                 indptr.append(total + np.cumsum(counts, dtype=np.int64))
                 indices.append(index)
-                if weighted:
+                if weights is not None:
                     values.append(weights)
+                    ones = ones and bool((np.asarray(weights, np.float32) == 1).all())
                 total += len(index)
-        if not weighted or _all_ones(self.path / f"{side}.weights.npy"):
+        if ones:
             (self.path / f"{side}.weights.npy").unlink()
 
     def entries(self, side: str, size: int = 1 << 20) -> Iterator[tuple[Any, Any, Any]]:
@@ -116,14 +116,6 @@ class GraphWriter:
             found.append(np.stack([source, np.searchsorted(indptr, chosen, side="right") - 1]))
         edges = np.concatenate(found, axis=1) if found else np.empty((2, 0), dtype=np.int64)
         return edges[:, edges[0] < rows]
-
-    def merge_sides(self) -> None:
-        """Remove the out-neighbors if they are the in-neighbors."""
-        files = [self.path / f"outgoing.{part}.npy" for part in ("indptr", "indices", "weights")]
-        there = [file for file in files if file.exists()]
-        if all(_equal(file, self.path / file.name.replace("outgoing", "incoming")) for file in there):
-            for file in there:
-                file.unlink()
 
     def ids(self, parts: Iterable[Any], text: bool) -> None:
         """Write ids from arrays of integers, or of pyarrow text."""
@@ -150,13 +142,17 @@ class GraphWriter:
         """Write the manifest, after all arrays."""
         if schema is not None:
             (self.path / SCHEMA).write_text(schema.model_dump_json(indent=1) + "\n", "utf-8")
-        self.merge_sides()
-        sides = [side for side in ("incoming", "outgoing") if (self.path / f"{side}.indptr.npy").exists()]
-        degrees = [np.diff(np.load(self.path / f"{side}.indptr.npy", mmap_mode="r")) for side in sides]
         files = {
-            file.name: {"bytes": file.stat().st_size, "sha256": file_digest(file)}
-            for file in sorted(self.path.iterdir())
+            path.name: {"bytes": path.stat().st_size, "sha256": file_digest(path)}
+            for path in sorted(self.path.iterdir())
         }
+        outgoing = [file for file in files if file.startswith("outgoing")]
+        symmetric = all(files[file] == files.get(file.replace("outgoing", "incoming")) for file in outgoing)
+        for file in outgoing if symmetric else ():
+            (self.path / file).unlink()
+            del files[file]
+        sides = ("incoming",) if symmetric else ("incoming", "outgoing")
+        degrees = [np.diff(np.load(self.path / f"{side}.indptr.npy", mmap_mode="r")) for side in sides]
         features = np.load(self.path / FEATURES, mmap_mode="r")
         total = hashlib.sha256("".join(f"{found['sha256']}  {file}\n" for file, found in files.items()).encode())
         facts = {
@@ -167,7 +163,7 @@ class GraphWriter:
             "edges": int(degrees[0].sum()),
             "features": int(features.shape[1]),
             "weighted": (self.path / "incoming.weights.npy").exists(),
-            "symmetric": len(sides) == 1,
+            "symmetric": symmetric,
             "max_degree": int(max(degree.max(initial=0) for degree in degrees)),
             "isolated": int((degrees[0] == 0).sum()),
             "class_names": list(class_names),
@@ -186,11 +182,10 @@ def graph_folder(path: Path, force: bool = False) -> Iterator[Path]:
     """
     check_target(path, force)
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f".{glob.escape(path.name)}-*-*"):  # of a process that was killed
-        process = left.name.removeprefix(f".{path.name}-").partition("-")[0]
-        if process.isdecimal() and not alive(int(process)) and not (left / "old").exists():
+    for left in left_behind(path):
+        if not (left / "old").exists():
             shutil.rmtree(left, ignore_errors=True)
-    made = Path(tempfile.mkdtemp(prefix=f".{path.name}-{os.getpid()}-", dir=path.parent))
+    made = Path(tempfile.mkdtemp(prefix=f".{path.stem}-{os.getpid()}-", suffix=path.suffix, dir=path.parent))
     try:
         new = made / "new"
         new.mkdir()
@@ -239,7 +234,7 @@ def write_graph(graph: Graph, path: Path, force: bool = False) -> StoredGraph:
             order = np.lexsort((column, row))
             counts = np.bincount(row, minlength=n)
             values = None if weights is None else weights[order]
-            writer.neighbors(side, [(counts, column[order], values)], weights is not None)
+            writer.neighbors(side, [(counts, column[order], values)])
         with writer.array(FEATURES, graph.features.dtype, graph.num_features) as file:
             for start in range(0, n, _ROWS):
                 rows = graph.features[start : start + _ROWS]
@@ -260,14 +255,3 @@ def _read(path: Path, start: int, stop: int) -> Any:
         _, _, dtype = np.lib.format.read_array_header_1_0(file)
         file.seek(start * dtype.itemsize, os.SEEK_CUR)
         return np.fromfile(file, dtype, stop - start)
-
-
-def _all_ones(path: Path) -> bool:
-    weights = np.load(path, mmap_mode="r") if path.stat().st_size > _HEADER else np.ones(0)
-    return all((weights[start : start + (1 << 20)] == 1).all() for start in range(0, len(weights), 1 << 20))
-
-
-def _equal(first: Path, second: Path) -> bool:
-    return (
-        second.exists() and first.stat().st_size == second.stat().st_size and file_digest(first) == file_digest(second)
-    )
