@@ -192,17 +192,21 @@ def peak_memory_mb() -> float:
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
-def machine() -> dict[str, str]:
-    """Describe what the run ran on: versions of the packages that decide numbers, processor, system."""
+def version_of(package: str) -> str:
+    """Return the version of an installed package."""
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {"python": platform.python_version()}
-    for package in ("ssge", "torch", "numpy", "scipy", "scikit-learn"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "unknown"
-    return found | {
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def machine() -> dict[str, str]:
+    """Describe what the run ran on: versions of the packages that decide numbers, processor, system."""
+    return {
+        "python": platform.python_version(),
+        **{package: version_of(package) for package in ("ssge", "torch", "numpy", "scipy", "scikit-learn")},
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
         "cores": str(os.cpu_count()),

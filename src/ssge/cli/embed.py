@@ -92,8 +92,8 @@ def embed(
             f"{folder.embedding}; train on {graph} to embed that."
         )
     options = read_options(graph, reading, record, schema)
-    if memory:
-        stored = open_streamed(graph, memory, out.absolute().parent, options, schema)
+    if known is None:
+        stored = open_streamed(graph, memory or "", out.absolute().parent, options, schema)
         vectors: Any = streamed_embedding(model, streamed_view(model, stored))
         found = Embedding(stored.node_ids, vectors)
     else:

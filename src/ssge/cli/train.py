@@ -213,8 +213,10 @@ def _planned(data: Any, method: str, choice: _Choice, settings: Any, **more: Any
     if choice.memory and "blocks" in METHODS[method].Config.model_fields and "blocks" not in chosen:
         log.info("Streamed: the embedding is what is learned, without blocks of features beside it.")
         chosen["blocks"] = ("learned",)
-    taken = {"recipe": choice.recipe, "config_file": choice.config_file, "precision": choice.precision}
-    return plan(data.info, method, settings=chosen, **taken, **more)
+    return plan(
+        data.info, method, recipe=choice.recipe, config_file=choice.config_file, settings=chosen,
+        precision=choice.precision, **more,
+    )  # fmt: skip
 
 
 def check_settings(method: str, settings: Any) -> None:

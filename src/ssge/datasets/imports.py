@@ -7,16 +7,14 @@ are parsed and never imported, so that nothing of them runs.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import importlib.util
 import keyword
 import logging
-import zipfile
-import zlib
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,9 +24,11 @@ from ssge.datasets.facts import Facts
 from ssge.datasets.modules import Module, read_package, resolve
 from ssge.datasets.store import cache_folder
 from ssge.errors import InputError
-from ssge.files import atomic
 from ssge.graph import Graph
 from ssge.io.compact import compact
+from ssge.io.graph_folder import StoredGraph
+from ssge.io.graph_writer import write_graph
+from ssge.records import version_of
 
 log = logging.getLogger(__name__)
 
@@ -50,42 +50,44 @@ MOST_MODULES = 0.25
 SMALLEST_CLASS = 20
 """Second-level packages with fewer modules are merged with the modules directly in their package."""
 
-_FORMAT = 2
-_ARRAYS = ("data", "indices", "indptr", "shape", "edges", "labels", "class_names", "node_ids")
+_FORMAT = 3
 
 
 def read(facts: Facts, _: Mapping[str, Path]) -> Graph:
     """Build the import graph, or read it from the cache folder if these versions have been read before."""
     folders = _installed()
-    versions = {package: _version(distribution) for package, distribution in PACKAGES.items() if package in folders}
+    versions = {package: version_of(distribution) for package, distribution in PACKAGES.items() if package in folders}
     key = hashlib.sha256(repr((_FORMAT, sorted(versions.items()))).encode()).hexdigest()[:16]
-    path = cache_folder() / f"imports-{key}.npz"
-    arrays = _cached(path)
-    if arrays is None:
+    path = cache_folder() / f"imports-{key}"
+    graph = _cached(path)
+    if graph is None:
         log.info("imports: reading the source of %s, which takes some seconds once.", ", ".join(folders))
         modules: dict[str, Module] = {}
         for package, folder in folders.items():
             modules.update(read_package(package, folder))
-        arrays = build(modules)
+        graph = build(modules, facts.name)
         try:
-            with atomic(path) as temporary, temporary.open("wb") as file:
-                np.savez_compressed(file, allow_pickle=False, **arrays)
-        except OSError as error:
+            write_graph(graph, path, force=True)
+        except (OSError, InputError) as error:
             log.warning("imports: not kept for the next time, %s cannot be written (%s).", path, error)
-    n = arrays["labels"].size
-    graph = Graph.of(
-        adjacency=sp.coo_array((np.ones(arrays["edges"].shape[1]), tuple(arrays["edges"])), shape=(n, n)),
-        features=compact(_matrix(arrays)),
-        labels=np.asarray(arrays["class_names"])[arrays["labels"]],
-        node_ids=arrays["node_ids"].tolist(),
-        name=facts.name,
-    )
     log.info("imports: %s.", graph)
     return graph
 
 
-def build(modules: Mapping[str, Module]) -> dict[str, NDArray[Any]]:
-    """Turn modules into the arrays of a graph.
+def _cached(path: Path) -> Graph | None:
+    if not path.exists():
+        return None
+    try:
+        graph = StoredGraph.open(path).load()
+    except InputError as error:
+        log.warning("imports: %s cannot be read and is built anew (%s).", path, error)
+        shutil.rmtree(path, ignore_errors=True)
+        return None
+    return replace(graph, features=compact(graph.features))
+
+
+def build(modules: Mapping[str, Module], name: str = "imports") -> Graph:
+    """Turn modules into a graph.
 
     Features are tf-idf of the words, ``(1 + log count) * (1 + log((1 + n) / (1 + modules with the word)))``, in rows
     of length one. The vocabulary is the 2,000 words that occur in most modules but in no more than a quarter of them.
@@ -96,28 +98,25 @@ def build(modules: Mapping[str, Module]) -> dict[str, NDArray[Any]]:
 
     classes = _classes(modules)
     names = list(classes)
-    position = {name: i for i, name in enumerate(names)}
+    position = {module: i for i, module in enumerate(names)}
     pairs = {
-        (position[name], position[target])
-        for name in names
-        for item in modules[name].imports
-        if (target := resolve(item, modules)) in position and target != name
+        (position[module], position[target])
+        for module in names
+        for item in modules[module].imports
+        if (target := resolve(item, modules)) in position and target != module
     }
     vectorizer = DictVectorizer()
-    counts = vectorizer.fit_transform([modules[name].words for name in names])
+    counts = vectorizer.fit_transform([modules[module].words for module in names])
     chosen = _vocabulary(vectorizer.feature_names_, counts)
     matrix = sp.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(counts[:, chosen]), dtype=np.float32)
-    class_names, labels = np.unique(list(classes.values()), return_inverse=True)
-    return {
-        "data": matrix.data,
-        "indices": matrix.indices,
-        "indptr": matrix.indptr,
-        "shape": np.array(matrix.shape),
-        "edges": np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T,
-        "labels": labels,
-        "class_names": class_names,
-        "node_ids": np.array(names),
-    }
+    edges = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T
+    return Graph.of(
+        adjacency=sp.coo_array((np.ones(edges.shape[1]), tuple(edges)), shape=(len(names), len(names))),
+        features=compact(matrix),
+        labels=list(classes.values()),
+        node_ids=names,
+        name=name,
+    )
 
 
 def _classes(modules: Mapping[str, Module]) -> dict[str, str]:
@@ -157,29 +156,3 @@ def _installed() -> dict[str, Path]:
             f"imports needs two or more of {', '.join(PACKAGES)}; installed: {', '.join(folders) or 'none'}."
         )
     return folders
-
-
-def _version(distribution: str) -> str:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown"
-
-
-def _cached(path: Path) -> dict[str, NDArray[Any]] | None:
-    if not path.is_file():
-        return None
-    try:
-        with np.load(path, allow_pickle=False) as content:
-            arrays = {name: content[name] for name in _ARRAYS}
-        _matrix(arrays).check_format(full_check=True)
-        np.asarray(arrays["class_names"])[arrays["labels"]]
-    except (OSError, ValueError, KeyError, IndexError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        log.warning("imports: %s cannot be read and is built anew (%s).", path, error)
-        return None
-    return arrays
-
-
-def _matrix(arrays: Mapping[str, NDArray[Any]]) -> sp.csr_array:
-    shape = tuple(int(size) for size in arrays["shape"])
-    return sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,7 @@ from ssge.io.graph_writer import GraphWriter, check_target, graph_folder, write_
 from ssge.io.id_maps import Ends, IntegerIds, TextIds
 from ssge.io.ids import CANONICAL, IdColumn, plain
 from ssge.io.kinds import kind_of
-from ssge.io.nodes import Nodes, labels_in, read_nodes
+from ssge.io.nodes import labels_in, read_nodes
 from ssge.io.options import ReadOptions
 from ssge.io.reading import read_graph, without_labels
 from ssge.io.tables import Table, is_text, open_table
@@ -110,13 +109,6 @@ def _unstreamed(edges: Path, options: ReadOptions) -> str:
     return "nodes are added" if options.unknown == "add" else ""
 
 
-class _Column(NamedTuple):
-    """A column that becomes features: its position, and what was found in the first rows."""
-
-    at: int
-    raw: Raw
-
-
 class _Conversion:
     """One conversion: ids and labels, then edges, then features."""
 
@@ -139,18 +131,17 @@ class _Conversion:
 
     def run(self) -> None:
         """Write the folder."""
-        ids = self._integers() if not self.text else self._texts()
+        ids = TextIds(self.work, self.memory - _BASE) if self.text else IntegerIds()
         try:
+            ids.add(self._ids())
             if (twice := ids.repeated()) is not None:
                 raise InputError(f"{self.nodes.where}: the id {shown(twice)} occurs more than once.")
             labels, names = self._labels()
-            n = self.count
-            self.writer = GraphWriter(self.folder, n)
-            self._write_ids()
-            self._write_edges(ids, n)
+            self.writer = GraphWriter(self.folder, ids.count)
+            self.writer.ids(self._ids(), self.text)
+            self._write_edges(ids)
         finally:
-            if isinstance(ids, TextIds):
-                ids.close()
+            ids.close()
         del ids
         if labels is not None:
             with self.writer.array("labels.npy", np.int64) as file:
@@ -158,26 +149,9 @@ class _Conversion:
         schema = self._write_features()
         self.writer.finish(self.name, names, schema)
 
-    def _integers(self) -> IntegerIds:
-        parts = [self._plain(self.nodes, self.id, column) for column in self._column(self.nodes, self.id)]
-        ids = np.concatenate(parts)
-        self.count = ids.size
-        return IntegerIds(ids)
-
-    def _texts(self) -> TextIds:
-        self.count = 0
-        ids = TextIds(self.work, self.memory - _BASE)
-
-        def columns() -> Iterator[Any]:
-            for column in self._column(self.nodes, self.id):
-                self.count += len(column)
-                yield self._plain(self.nodes, self.id, column)
-
-        ids.add(columns())
-        return ids
-
-    def _column(self, table: Table, at: int) -> Iterator[Any]:
-        return (batch.column(0) for batch in table.batches([at], {at: "text"}))
+    def _ids(self) -> Iterator[Any]:
+        for batch in self.nodes.batches([self.id], {self.id: "text"}):
+            yield self._plain(self.nodes, self.id, batch.column(0))
 
     def _plain(self, table: Table, at: int, values: Any) -> Any:
         """Return ids as integers, or as text if that is what they are."""
@@ -205,9 +179,6 @@ class _Conversion:
         except pa.ArrowInvalid:
             raise _TextIdsError from None
 
-    def _write_ids(self) -> None:
-        self.writer.ids((self._plain(self.nodes, self.id, c) for c in self._column(self.nodes, self.id)), self.text)
-
     def _labels(self) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
         """Return one class per node, if the table has labels, and their names."""
         if self.head.label is None or self.head.labels is None:
@@ -225,7 +196,8 @@ class _Conversion:
                 found = np.array([codes.setdefault(label, len(codes)) for label in found.tolist()])
             parts.append(found)
         if not text:
-            return classes_of(np.concatenate(parts), self.count)
+            found = np.concatenate(parts)
+            return classes_of(found, found.size)
         names = sorted(codes)
         rank = np.empty(len(names), dtype=np.int64)
         rank[[codes[name] for name in names]] = np.arange(len(names))
@@ -242,12 +214,12 @@ class _Conversion:
             begin += batch.num_rows
             yield source, target, weights
 
-    def _write_edges(self, ids: IntegerIds | TextIds, n: int) -> None:
+    def _write_edges(self, ids: IntegerIds | TextIds) -> None:
         """Sort the edges by target, then, if the graph is directed, by source."""
         direction = self.options.direction or "both"
         weighted = self.weight is not None
         entries = max(1 << 18, (self.memory - _BASE) // 4 // _ENTRY)
-        sorter = EdgeSorter(self.work, n, weighted, entries)
+        sorter = EdgeSorter(self.work, ids.count, weighted, entries)
         loops = dropped = total = 0
         for found in ids.ends(self._edge_batches()):
             row, column, weights, strange = self._known(found)
@@ -269,7 +241,7 @@ class _Conversion:
         self.writer.neighbors("incoming", sorter.parts())
         if direction == "both":
             return
-        transposed = EdgeSorter(self.work, n, weighted, entries)
+        transposed = EdgeSorter(self.work, ids.count, weighted, entries)
         for row, column, weights in self.writer.entries("incoming"):
             transposed.add(column, row, weights if weighted else None, reverse=False)
         self.writer.neighbors("outgoing", transposed.parts())
@@ -289,16 +261,16 @@ class _Conversion:
 
     def _write_features(self) -> FeatureSchema:
         """Decide which columns become features, fit their encoding, and write them."""
-        columns, schema = self._chosen()
-        fits = [ColumnFit(column.raw, schema.missing, schema.scale) for column in columns]
+        heads, schema = self._chosen()
+        fits = [ColumnFit(head, schema.missing, schema.scale) for head in heads]
         if any(fit.needed for fit in fits):
-            for raws in self._raws(columns):
+            for raws in self._raws(heads):
                 for fit, raw in zip(fits, raws, strict=True):
                     fit.add(raw)
         fitted = tuple(fit.column() for fit in fits)
         names = tuple(name for column in fitted for name in column.names)
         with self.writer.array(FEATURES, np.float32, len(names)) as file:
-            for raws in self._raws(columns):
+            for raws in self._raws(heads):
                 blocks = [encode(raw, column) for raw, column in zip(raws, fitted, strict=True)]
                 file.append(np.concatenate([b if isinstance(b, np.ndarray) else b.toarray() for b in blocks], axis=1))
         schema = schema.model_copy(update={
@@ -311,33 +283,30 @@ class _Conversion:
             tell_columns(schema, self.edges.where)
         return schema
 
-    def _chosen(self) -> tuple[list[_Column], FeatureSchema]:
-        head: Nodes = self.head
-        rows = len(head.ids.values)
-        edges = self.writer.sample_edges(rows)
-        where = self.edges.where
+    def _chosen(self) -> tuple[list[Raw], FeatureSchema]:
+        head, where = self.head, self.edges.where
+        edges = self.writer.sample_edges(len(head.ids.values))
         raws, schema = without_labels(head.raws, head, edges, self.options, self.schema, where)
         if not raws:
             left = ", ".join(f"{entry.name!r} {entry.why}" for entry in schema.left_out[:8])
             raise InputError(f"{where} has no node features. Columns are left out: {left}.")
-        return [_Column(self.nodes.names.index(raw.name), raw) for raw in raws], schema
+        return raws, schema
 
-    def _raws(self, columns: list[_Column]) -> Iterator[list[Raw]]:
+    def _raws(self, heads: list[Raw]) -> Iterator[list[Raw]]:
         """Yield the columns piece by piece."""
-        kinds = {c.at: {"category": "text"}.get(c.raw.kind, c.raw.kind) for c in columns if self.nodes.free}
+        at = [self.nodes.names.index(head.name) for head in heads]
+        kinds = {i: "text" if head.kind == "category" else head.kind for i, head in zip(at, heads, strict=True)}
         begin = 0
-        for batch in self.nodes.batches([column.at for column in columns], kinds):
-            raws = [
-                raw_column(self.nodes, c.raw.name, values, True, c.raw.kind)
-                for c, values in zip(columns, batch.columns, strict=True)
+        for batch in self.nodes.batches(at, kinds if self.nodes.free else {}):
+
+            def place(row: int, begin: int = begin) -> str:
+                return self.nodes.place(begin + row)
+
+            yield [
+                raw_column(self.nodes, head.name, values, True, head.kind)._replace(place=place)
+                for head, values in zip(heads, batch.columns, strict=True)
             ]
-            place = partial(_place, self.nodes, begin)
-            yield [raw._replace(place=place) for raw in raws]
             begin += batch.num_rows
-
-
-def _place(table: Table, begin: int, row: int) -> str:
-    return table.place(begin + row)
 
 
 class _Head:

@@ -46,6 +46,13 @@ class Edges(NamedTuple):
     values: dict[str, NDArray[np.float64]]
 
 
+def usual_ends(names: Sequence[str]) -> tuple[int, int] | None:
+    """Return the positions of two columns with usual names for source and target, in any case."""
+    folded = [name.casefold() for name in names]
+    pair = next((pair for pair in ENDS if set(pair) <= set(folded)), None)
+    return None if pair is None else (folded.index(pair[0]), folded.index(pair[1]))
+
+
 def ends_of(table: Table, source: str | int | None, target: str | int | None) -> tuple[int, int]:
     """Return the columns of source and target: as given, by their usual names, or the first two."""
     if (source is None) != (target is None):
@@ -55,10 +62,8 @@ def ends_of(table: Table, source: str | int | None, target: str | int | None) ->
         if ends[0] == ends[1]:
             raise InputError(f"source and target must be two columns of {table.where}; received {shown(source)} twice.")
         return ends
-    for pair in ENDS:
-        found = tuple(named(table, (name,)) for name in pair)
-        if found[0] is not None and found[1] is not None:
-            return found[0], found[1]
+    if (found := usual_ends(table.names)) is not None:
+        return found
     if len(table.names) < 2:
         raise InputError(
             f"{table.where} must have two columns at least, source and target; received {shown(table.names)}."

@@ -27,16 +27,12 @@ class Ends(NamedTuple):
 
 
 class IntegerIds:
-    """Positions of integer ids, 8 or 24 bytes a node.
+    """Positions of integer ids, 8 or 24 bytes a node."""
 
-    Parameters
-    ----------
-    ids
-        Of all nodes, in their order.
-    """
-
-    def __init__(self, ids: NDArray[np.int64]) -> None:
-        self.ids, self._order = ids, None
+    def add(self, batches: Iterable[NDArray[np.int64]]) -> None:
+        """Add the ids of all nodes in their order."""
+        ids = np.concatenate(list(batches))
+        self.count, self._order = ids.size, None
         self._first = int(ids[0])
         self._dense = int(ids[-1]) - self._first == ids.size - 1 and bool((np.diff(ids) == 1).all())
         if not self._dense:
@@ -58,11 +54,14 @@ class IntegerIds:
             strange = next((ids[np.argmin(found)] for ids, found in both if found.min() < 0), None)
             yield Ends(pair[0], pair[1], weights, strange)
 
+    def close(self) -> None:
+        """Nothing is open."""
+
     def _positions(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         if self._order is None:
             found = values - self._first
-            return np.where((found >= 0) & (found < self.ids.size), found, -1)
-        at = np.minimum(np.searchsorted(self._sorted, values), self.ids.size - 1)
+            return np.where((found >= 0) & (found < self.count), found, -1)
+        at = np.minimum(np.searchsorted(self._sorted, values), self.count - 1)
         return np.where(self._sorted[at] == values, self._order[at], -1)
 
 
@@ -98,11 +97,12 @@ class TextIds:
         """Add the ids of all nodes in their order, from pyarrow columns of text."""
         import pyarrow as pa
 
+        self.count = 0
+
         def rows() -> Iterator[Any]:
-            begin = 0
             for column in batches:
-                position = pa.array(np.arange(begin, begin + len(column)))
-                begin += len(column)
+                position = pa.array(np.arange(self.count, self.count + len(column)))
+                self.count += len(column)
                 yield from pa.table({"id": column.cast(pa.string()), "position": position}).to_batches()
 
         self._table("nodes", pa.schema({"id": pa.string(), "position": pa.int64()}), rows(), "SELECT * FROM given")

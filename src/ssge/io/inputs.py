@@ -10,7 +10,7 @@ import numpy as np
 from ssge.errors import InputError
 from ssge.foreign import is_graph
 from ssge.graph import Graph
-from ssge.io.edges import ENDS
+from ssge.io.edges import usual_ends
 from ssge.io.reading import read_graph
 from ssge.io.tables import is_frame
 
@@ -80,10 +80,8 @@ def _ends(X: Any) -> tuple[str, str] | None:
     if not is_frame(X):
         return None
     names = [str(name) for name in getattr(X, "column_names", getattr(X, "columns", ()))]
-    folded = [name.casefold() for name in names]
-    found = next((pair for pair in ENDS if set(pair) <= set(folded)), None)
-    if found:
-        return names[folded.index(found[0])], names[folded.index(found[1])]
+    if found := usual_ends(names):
+        return names[found[0]], names[found[1]]
     if len(names) in (2, 3) and hasattr(X, "dtypes"):
         text = [str(kind).casefold() in ("object", "str", "string", "category") for kind in X.dtypes]
         return (names[0], names[1]) if all(text[:2]) else None

@@ -20,7 +20,7 @@ from ssge.foreign import Parts, array_of, from_adjacency, is_graph, take_apart
 from ssge.graph import Direction, Graph, arrange
 from ssge.io import nodes as node_tables
 from ssge.io.columns import EMPTY, Raw
-from ssge.io.edges import ENDS, Edges, aggregate, read_edges
+from ssge.io.edges import ENDS, Edges, aggregate, read_edges, usual_ends
 from ssge.io.features import make_features
 from ssge.io.formats import Tables, from_networkx, read_gml, read_graphml, read_torch
 from ssge.io.graph_folder import StoredGraph, is_graph_folder
@@ -287,12 +287,7 @@ def own_nodes(path: Path) -> Table | None:
 
 def _refuse_swapped(edges: Table, nodes: Table) -> None:
     """Refuse a node table that has the two ends of edges as columns, beside an edge table that has not."""
-
-    def has_ends(table: Table) -> bool:
-        names = {name.casefold() for name in table.names}
-        return any(names.issuperset(pair) for pair in ENDS)
-
-    if has_ends(nodes) and not has_ends(edges) and named(edges, node_tables.ID) is not None:
+    if usual_ends(nodes.names) and not usual_ends(edges.names) and named(edges, node_tables.ID) is not None:
         raise InputError(
             f"{nodes.where} has columns for the ends of edges, {edges.where} one for ids: give the edges first, "
             "and the nodes as nodes=... (--nodes)."

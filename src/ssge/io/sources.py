@@ -63,7 +63,7 @@ class Unpacked(io.RawIOBase):
         self.codec = next((name for magic, name in CODECS.items() if first.startswith(magic)), None)
         self._stream = pa.CompressedInputStream(raw, self.codec) if self.codec else raw
         while skip > 0:
-            found = len(self.read(min(skip, _BLOCK)))
+            found = len(Unpacked.read(self, min(skip, _BLOCK)))
             skip = skip - found if found else 0
 
     def readable(self) -> bool:

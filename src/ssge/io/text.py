@@ -294,10 +294,8 @@ class _Blanks(Unpacked):
     """A text in which runs of blanks and tabs are one blank, and lines begin and end without."""
 
     def __init__(self, path: Path, limit: int, start: int) -> None:
-        super().__init__(path, limit)
+        super().__init__(path, limit, start)
         self._ready, self._rest, self._ended = io.BytesIO(), list[bytes](), False
-        while start > 0:
-            start -= len(super().read(min(start, _BLOCK)))
 
     def read(self, size: int = -1) -> bytes:
         if size < 0:
