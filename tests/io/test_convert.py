@@ -159,7 +159,7 @@ def test_unknown_ends_are_refused_or_dropped(tmp_path: Path) -> None:
     ("nodes", "edges", "told"),
     [
         ("id,x\n1,2.5\n1,3\n", "source,target\n1,1\n", "the id 1 occurs more than once"),
-        ("id,x\n1,2.5\n,3\n", "source,target\n1,1\n", "an id is missing"),
+        ("id,x\n1,2.5\n,3\n", "source,target\n1,1\n", "line 3, column 'id': the id is missing"),
         ("id,x\n1,2.5\n2,\n", "source,target\n1,2\n", r"nodes\.csv, line 3, column 'x': the value is missing"),
         ("id,x\n1,2.5\n2,3\n", "source,target,weight\n1,2,-1\n", r"edges\.csv, line 2, column 'weight'"),
         ("id,x\n1,2.5\n2,3\n", "source,target,weight\n1,2,1\n1,2,\n", r"edges\.csv, line 3, column 'weight'"),

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.errors import InputError
-from ssge.io.tables import Table, is_text
+from ssge.io.tables import TableColumn, is_text
 from ssge.schema import Column
 
 MOST_IDS = 200_000
@@ -21,13 +21,11 @@ MOST_WORDS = 4_096
 _ITEM = re.compile(r"[^\s,;|\[\](){}\"']+")
 
 
-def read_bag(table: Table, name: str, column: Any) -> tuple[sp.csr_array, tuple[str, ...]]:
+def read_bag(column: TableColumn) -> tuple[sp.csr_array, tuple[str, ...]]:
     """Return how often each id occurs in each row, n x ids, and the ids as text, in ascending order.
 
     Parameters
     ----------
-    table, name
-        For messages.
     column
         Lists of integers or of text, or text that holds ids between blanks, commas, semicolons or bars. A missing
         list is an empty one.
@@ -35,26 +33,27 @@ def read_bag(table: Table, name: str, column: Any) -> tuple[sp.csr_array, tuple[
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    words = pa.list_(pa.string())
-    if is_text(column.type):
-        column = pa.chunked_array([pa.array([_ITEM.findall(text or "") for text in column.to_pylist()], words)])
-    if not is_list(column.type):
-        raise InputError(f"{table.where}, column {name!r}: bag needs lists of ids, or text; {column.type} found.")
-    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
-    flat = pc.list_flatten(column).combine_chunks()
+    values = column.values
+    if is_text(values.type):
+        words = [_ITEM.findall(text or "") for text in values.to_pylist()]
+        values = pa.chunked_array([pa.array(words, pa.list_(pa.string()))])
+    if not is_list(values.type):
+        raise InputError(f"{column}: bag needs lists of ids, or text; {values.type} found.")
+    lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy()
+    flat = pc.list_flatten(values).combine_chunks()
     if isinstance(flat, pa.ChunkedArray):  # how much a chunk holds depends on the version
         flat = pa.concat_arrays(flat.chunks)
     if pa.types.is_dictionary(flat.type):
         flat = flat.cast(flat.type.value_type)
     whole = pa.types.is_integer(flat.type)
     if not whole and not is_text(flat.type) and not pa.types.is_null(flat.type):
-        raise InputError(f"{table.where}, column {name!r}: ids must be integers or text; lists of {flat.type} found.")
+        raise InputError(f"{column}: ids must be integers or text; lists of {flat.type} found.")
     if flat.null_count:
         row = int(np.searchsorted(np.cumsum(lengths), pc.index(flat.is_null(), True).as_py(), side="right"))
-        raise InputError(f"{table.place(row)}, column {name!r}: an id in the list is missing.")
+        raise InputError(f"{column.at(row)}: an id in the list is missing.")
     found = pc.unique(flat)
     if len(found) > MOST_IDS:
-        raise InputError(f"{table.where}, column {name!r}: {MOST_IDS:,} different ids at most; {len(found):,} found.")
+        raise InputError(f"{column}: {MOST_IDS:,} different ids at most; {len(found):,} found.")
     order = pc.array_sort_indices(found)
     levels = found.take(order)
     codes = pc.index_in(flat, levels).to_numpy(zero_copy_only=False) if len(flat) else np.empty(0, np.int32)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, one_line, shown
 from ssge.io.bags import is_list, read_bag
-from ssge.io.tables import Table, is_number, is_text, numbers
+from ssge.io.tables import TableColumn, is_number, is_text, numbers
 
 MOST_LEVELS = 50
 """A text column with more levels is text, not a category, unless it is asked for by name."""
@@ -93,13 +93,13 @@ class Raw(NamedTuple):
         return np.asarray(self.values.toarray()) if self.values.shape[1] <= MOST_LEVELS else None
 
 
-def raw_column(table: Table, name: str, column: Any, named: bool = False, kind: str | None = None) -> Raw:
+def raw_column(column: TableColumn, named: bool = False, kind: str | None = None) -> Raw:
     """Find the kind of a column of a node table, and read it.
 
     Parameters
     ----------
-    table, name, column
-        The table, and the column as pyarrow.
+    column
+        The column.
     named
         Whether it was asked for by name, so that text may have more levels.
     kind
@@ -107,33 +107,32 @@ def raw_column(table: Table, name: str, column: Any, named: bool = False, kind: 
     """
     from pyarrow import types
 
-    form = column.type
-    if kind == "bag" or (kind is None and is_list(form) and _is_bag(table, name, column, named)):
-        return Raw(name, "bag", *read_bag(table, name, column), table.place)
+    form = column.values.type
+    if kind == "bag" or (kind is None and is_list(form) and _is_bag(column, named)):
+        return Raw(column.name, "bag", *read_bag(column), column.place)
     if kind == "text":
-        return Raw(name, "text", _texts(table, name, column), place=table.place)
+        return Raw(column.name, "text", _texts(column), place=column.place)
     if kind == "category" or (kind is None and (is_text(form) or types.is_dictionary(form))):
-        explicit = named or kind is not None or types.is_dictionary(form)
-        return _category(table, name, column, explicit, kind is not None)
+        return _category(column, named or kind is not None or types.is_dictionary(form), kind is not None)
     if is_list(form):
         if kind not in (None, "vector"):
-            raise InputError(f"{table.where}, column {name!r}: {kind} expected, a list found.")
-        return _vector(table, name, column)
+            raise InputError(f"{column}: {kind} expected, a list found.")
+        return _vector(column)
     if kind == "vector":
-        raise InputError(f"{table.where}, column {name!r}: a list of numbers expected, {form} found.")
+        raise InputError(f"{column}: a list of numbers expected, {form} found.")
     if types.is_temporal(form):
-        _refuse(table, name, f"holds dates or times ({form}), which must be turned into numbers")
+        _refuse(column, f"holds dates or times ({form}), which must be turned into numbers")
     if kind is None and not (is_number(form) or types.is_boolean(form)):
-        _refuse(table, name, f"is of type {form}, which is no feature")
+        _refuse(column, f"is of type {form}, which is no feature")
     kind = kind or ("boolean" if types.is_boolean(form) else "number")
-    values = numbers(table, column, name)
+    values = numbers(column)
     if kind == "boolean" and (other := ~np.isnan(values) & (values != 0) & (values != 1)).any():
         row = int(np.argmax(other))
-        raise InputError(f"{table.place(row)}, column {name!r}: a boolean, 0 or 1, expected, {values[row]:g} found.")
-    return Raw(name, kind, values[:, None], place=table.place)
+        raise InputError(f"{column.at(row)}: a boolean, 0 or 1, expected, {values[row]:g} found.")
+    return Raw(column.name, kind, values[:, None], place=column.place)
 
 
-def _is_bag(table: Table, name: str, column: Any, named: bool) -> bool:
+def _is_bag(column: TableColumn, named: bool) -> bool:
     """Return whether lists hold ids: text, or integers that are not as many in each row.
 
     As many integers in each row may be quantities as well as ids, so such a column becomes a feature only if it is
@@ -142,32 +141,33 @@ def _is_bag(table: Table, name: str, column: Any, named: bool) -> bool:
     import pyarrow.compute as pc
     from pyarrow import types
 
-    items = column.type.value_type
-    if is_text(items):
+    form = column.values.type
+    if is_text(form.value_type):
         return True
-    if not types.is_integer(items) or types.is_fixed_size_list(column.type):
+    if not types.is_integer(form.value_type) or types.is_fixed_size_list(form):
         return False
-    lengths = pc.min_max(pc.list_value_length(column)).as_py()
+    lengths = pc.min_max(pc.list_value_length(column.values)).as_py()
     if lengths["min"] != lengths["max"]:
         return True
-    span = pc.min_max(pc.list_flatten(column)).as_py()
+    span = pc.min_max(pc.list_flatten(column.values)).as_py()
     if not named and not (span["min"] in (0, None) and span["max"] in (0, 1, None)):
         _refuse(
-            table, name, f"holds lists of {lengths['max']} integers, quantities or ids",
-            f": bag=[{name!r}] takes them as ids, columns=[{name!r}] as quantities",
+            column, f"holds lists of {lengths['max']} integers, quantities or ids",
+            f": bag=[{column.name!r}] takes them as ids, columns=[{column.name!r}] as quantities",
         )  # fmt: skip
     return False
 
 
-def _texts(table: Table, name: str, column: Any) -> NDArray[Any]:
+def _texts(column: TableColumn) -> NDArray[Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if not is_text(column.type):
-        raise InputError(f"{table.where}, column {name!r}: text needs a column of text; {column.type} found.")
-    return np.array(pc.fill_null(column, "").to_pylist(), dtype=object)
+    values = column.values
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if not is_text(values.type):
+        raise InputError(f"{column}: text needs a column of text; {values.type} found.")
+    return np.array(pc.fill_null(values, "").to_pylist(), dtype=object)
 
 
 def has_codes(column: Any) -> bool:
@@ -177,44 +177,45 @@ def has_codes(column: Any) -> bool:
     return bool(pc.any(pc.match_substring_regex(column, _CODE)).as_py())
 
 
-def _refuse(table: Table, name: str, why: str, instead: str = "") -> NoReturn:
-    message = f"{table.where}: column {name!r} {why}{instead}, or leave it out with ignore=[{name!r}]."
+def _refuse(column: TableColumn, why: str, instead: str = "") -> NoReturn:
+    name = column.name
+    message = f"{column.table.where}: column {name!r} {why}{instead}, or leave it out with ignore=[{name!r}]."
     raise NotAFeatureError(message, why)
 
 
-def _category(table: Table, name: str, column: Any, explicit: bool, fixed: bool) -> Raw:
+def _category(column: TableColumn, explicit: bool, fixed: bool) -> Raw:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     try:
-        column = column.cast(pa.string())
+        values = column.values.cast(pa.string())
     except pa.ArrowException as error:
-        raise InputError(f"{table.where}, column {name!r}: no category ({one_line(error)}).") from None
-    if table.free:
-        column = pc.ascii_trim_whitespace(column)
-        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
-    encoded = pc.dictionary_encode(column).combine_chunks()
+        raise InputError(f"{column}: no category ({one_line(error)}).") from None
+    if column.table.free:
+        values = pc.ascii_trim_whitespace(values)
+        values = pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
+    encoded = pc.dictionary_encode(values).combine_chunks()
     found: list[str] = encoded.dictionary.to_pylist()
-    known = len(column) - column.null_count
+    known = len(values) - values.null_count
     if not fixed:
-        if not explicit and known and pc.all(pc.match_substring_regex(column, _DATE)).as_py():
-            _refuse(table, name, "looks like dates")
-        if table.free:
-            _refuse_typos(table, name, column, known, explicit)
+        if not explicit and known and pc.all(pc.match_substring_regex(values, _DATE)).as_py():
+            _refuse(column, "looks like dates")
+        if column.table.free:
+            _refuse_typos(column._replace(values=values), known, explicit)
         most = MOST_NAMED_LEVELS if explicit else min(MOST_LEVELS, max(known // 2, 2))
         if len(found) > most:
             why = f"is text: {len(found):,} different values, such as {shown(found[0])}"
             if len(found) == known and known >= 20:
                 why = f"looks like an id: {known:,} texts that all differ, such as {shown(found[0])}"
-            _refuse(table, name, why, f" (a category has {most:,} at most in {known:,} rows); encode it yourself")
+            _refuse(column, why, f" (a category has {most:,} at most in {known:,} rows); encode it yourself")
     order = sorted(range(len(found)), key=found.__getitem__)
     rank = np.empty(len(found) + 1, dtype=np.int64)
     rank[order], rank[-1] = np.arange(len(found)), -1
     codes = encoded.indices.fill_null(len(found)).to_numpy()
-    return Raw(name, "category", rank[codes], tuple(found[i] for i in order), table.place)
+    return Raw(column.name, "category", rank[codes], tuple(found[i] for i in order), column.place)
 
 
-def _refuse_typos(table: Table, name: str, column: Any, known: int, explicit: bool) -> None:
+def _refuse_typos(column: TableColumn, known: int, explicit: bool) -> None:
     """Refuse a column of which most are numbers: taken for a category, one typing error would change its meaning.
 
     Codes of one length are no numbers. A column that was asked for is refused only if all are numbers, with commas.
@@ -224,49 +225,49 @@ def _refuse_typos(table: Table, name: str, column: Any, known: int, explicit: bo
     def count(which: Any) -> int:
         return int(pc.sum(which).as_py() or 0)
 
-    code, comma = (pc.match_substring_regex(column, pattern) for pattern in (_CODE, _COMMA))
-    good = pc.and_(pc.match_substring_regex(column, _NUMBER), pc.invert(code))
-    lengths = pc.min_max(pc.utf8_length(column)).as_py()
-    if count(code) and lengths["min"] == lengths["max"] and pc.all(pc.utf8_is_digit(column)).as_py():
+    values, name = column.values, column.name
+    code, comma = (pc.match_substring_regex(values, pattern) for pattern in (_CODE, _COMMA))
+    good = pc.and_(pc.match_substring_regex(values, _NUMBER), pc.invert(code))
+    lengths = pc.min_max(pc.utf8_length(values)).as_py()
+    if count(code) and lengths["min"] == lengths["max"] and pc.all(pc.utf8_is_digit(values)).as_py():
         return
     both = count(good) + count(comma)
     if count(comma) and (both == known if explicit else 2 * both > known):
         row = pc.index(comma, True).as_py()
-        found = shown(column[row].as_py())
         raise InputError(
-            f"{table.place(row)}, column {name!r}: numbers need a point, not a comma as in {found}; "
+            f"{column.at(row)}: numbers need a point, not a comma as in {shown(values[row].as_py())}; "
             f"write them so, or leave the column out with ignore=[{name!r}]."
         )
     if 2 * count(good) > known and not explicit:
         row = max(pc.index(good, False).as_py(), 0)
         raise InputError(
-            f"{table.place(row)}, column {name!r}: most values are numbers, but not {shown(column[row].as_py())}; "
+            f"{column.at(row)}: most values are numbers, but not {shown(values[row].as_py())}; "
             f"correct it, take it as a category with columns=[..., {name!r}], or leave it out with ignore=[{name!r}]."
         )
 
 
-def _vector(table: Table, name: str, column: Any) -> Raw:
+def _vector(column: TableColumn) -> Raw:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    whole = column.combine_chunks()
+    whole = column.values.combine_chunks()
     if isinstance(whole, pa.ChunkedArray):  # how much a chunk holds depends on the version
         whole = pa.concat_arrays(whole.chunks)
     lengths = pc.list_value_length(whole)
     valid = whole.is_valid().to_numpy(zero_copy_only=False)
     sizes = lengths.fill_null(-1).to_numpy(zero_copy_only=False)
     if not valid.any():
-        raise InputError(f"{table.where}, column {name!r}: every list is missing.")
+        raise InputError(f"{column}: every list is missing.")
     width = int(sizes[np.argmax(valid)])
     if (other := valid & (sizes != width)).any():
         row = int(np.argmax(other))
         found = f"{sizes[row]} found, {width} before"
-        raise InputError(f"{table.place(row)}, column {name!r}: lists must be as long in every row; {found}.")
+        raise InputError(f"{column.at(row)}: lists must be as long in every row; {found}.")
     flat = whole.flatten()
     if not is_number(flat.type) and not pa.types.is_boolean(flat.type):
-        raise InputError(f"{table.where}, column {name!r}: a list of numbers expected, one of {flat.type} found.")
+        raise InputError(f"{column}: a list of numbers expected, one of {flat.type} found.")
     if not width:
-        raise InputError(f"{table.where}, column {name!r}: the lists are empty.")
+        raise InputError(f"{column}: the lists are empty.")
     values = np.full((len(valid), width), np.nan)
-    values[valid] = numbers(table, pa.chunked_array([flat]), name).reshape(-1, width)
-    return Raw(name, "vector", values, place=table.place)
+    values[valid] = numbers(column._replace(values=pa.chunked_array([flat]))).reshape(-1, width)
+    return Raw(column.name, "vector", values, place=column.place)

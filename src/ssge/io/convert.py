@@ -7,7 +7,7 @@ decided on the first rows of the node table (64 MiB of text), not on all of it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,12 @@ from ssge.io.features import tell_columns
 from ssge.io.graph_folder import FEATURES, StoredGraph
 from ssge.io.graph_writer import GraphWriter, check_target, graph_folder, write_graph
 from ssge.io.id_maps import Ends, IntegerIds, TextIds
-from ssge.io.ids import CANONICAL, IdColumn, plain
+from ssge.io.ids import CANONICAL, plain
 from ssge.io.kinds import kind_of
 from ssge.io.nodes import labels_in, read_nodes
 from ssge.io.options import ReadOptions
 from ssge.io.reading import read_graph, without_labels
-from ssge.io.tables import Table, is_text, open_table
+from ssge.io.tables import Table, TableColumn, is_text, open_table
 from ssge.schema import FeatureSchema
 
 log = logging.getLogger(__name__)
@@ -149,30 +149,34 @@ class _Conversion:
         schema = self._write_features()
         self.writer.finish(self.name, names, schema)
 
-    def _ids(self) -> Iterator[Any]:
-        for batch in self.nodes.batches([self.id], {self.id: "text"}):
-            yield self._plain(self.nodes, self.id, batch.column(0))
+    def _columns(self, table: Table, at: list[int], kinds: Mapping[int, str]) -> Iterator[list[TableColumn]]:
+        """Yield some columns of a table, piece by piece."""
+        begin = 0
+        for batch in table.batches(at, kinds):
+            yield [
+                TableColumn(table, table.names[i], values, begin) for i, values in zip(at, batch.columns, strict=True)
+            ]
+            begin += batch.num_rows
 
-    def _plain(self, table: Table, at: int, values: Any) -> Any:
+    def _ids(self) -> Iterator[Any]:
+        return (self._plain(column) for (column,) in self._columns(self.nodes, [self.id], {self.id: "text"}))
+
+    def _plain(self, column: TableColumn) -> Any:
         """Return ids as integers, or as text if that is what they are."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        column = IdColumn(table, table.names[at], values)
-        missing = InputError(f"{column}: an id is missing.")  # a batch does not know its first row
-        if values.null_count:
-            raise missing
-        values = plain(column)
+        values, free = plain(column), column.table.free
         if not is_text(values.type):
             if self.text:
                 raise InputError(f"Ids must be all integers or all text; {column} holds integers.")
             return values.to_numpy()
-        values = pc.ascii_trim_whitespace(values) if table.free else values
-        if pc.any(pc.equal(values, "")).as_py():
-            raise missing
+        values = pc.ascii_trim_whitespace(values) if free else values
+        if (row := pc.index(values, "").as_py()) >= 0:
+            raise InputError(f"{column.at(row)}: the id is missing.")
         if self.text:
             return values
-        if not table.free or not pc.all(pc.match_substring_regex(values, CANONICAL)).as_py():
+        if not free or not pc.all(pc.match_substring_regex(values, CANONICAL)).as_py():
             raise _TextIdsError
         try:
             return values.cast(pa.int64()).to_numpy()
@@ -188,8 +192,8 @@ class _Conversion:
         codes: dict[Any, int] = {}
         parts: list[NDArray[Any]] = []
         text = self.head.labels.dtype == object
-        for batch in self.nodes.batches([at], {at: "text"} if text else {}):
-            found = labels_in(self.nodes, at, batch.column(0), given)
+        for (column,) in self._columns(self.nodes, [at], {at: "text"} if text else {}):
+            found = labels_in(column, given)
             if found is None:
                 return None, ()
             if text:
@@ -204,15 +208,10 @@ class _Conversion:
         return rank[np.concatenate(parts)], tuple(names)
 
     def _edge_batches(self) -> Iterator[tuple[Any, Any, Any]]:
-        columns = [*self.ends, *(() if self.weight is None else (self.weight,))]
-        kinds = dict.fromkeys(self.ends, "text") | ({} if self.weight is None else {self.weight: "number"})
-        begin = 0
-        for batch in self.edges.batches(list(dict.fromkeys(columns)), kinds):
-            source, target = (self._plain(self.edges, at, batch.column(i)) for i, at in enumerate(self.ends))
-            name = None if self.weight is None else self.edges.names[self.weight]
-            weights = None if name is None else weights_in(self.edges, batch.column(2), name, begin)
-            begin += batch.num_rows
-            yield source, target, weights
+        weight = [] if self.weight is None else [self.weight]
+        kinds = dict.fromkeys(self.ends, "text") | dict.fromkeys(weight, "number")
+        for source, target, *weights in self._columns(self.edges, [*self.ends, *weight], kinds):
+            yield self._plain(source), self._plain(target), weights_in(weights[0]) if weights else None
 
     def _write_edges(self, ids: IntegerIds | TextIds) -> None:
         """Sort the edges by target, then, if the graph is directed, by source."""
@@ -296,17 +295,8 @@ class _Conversion:
         """Yield the columns piece by piece."""
         at = [self.nodes.names.index(head.name) for head in heads]
         kinds = {i: "text" if head.kind == "category" else head.kind for i, head in zip(at, heads, strict=True)}
-        begin = 0
-        for batch in self.nodes.batches(at, kinds if self.nodes.free else {}):
-
-            def place(row: int, begin: int = begin) -> str:
-                return self.nodes.place(begin + row)
-
-            yield [
-                raw_column(self.nodes, head.name, values, True, head.kind)._replace(place=place)
-                for head, values in zip(heads, batch.columns, strict=True)
-            ]
-            begin += batch.num_rows
+        for columns in self._columns(self.nodes, at, kinds if self.nodes.free else {}):
+            yield [raw_column(column, True, head.kind) for column, head in zip(columns, heads, strict=True)]
 
 
 class _Head:

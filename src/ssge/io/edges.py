@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, shown
 from ssge.graph import Direction, wrong_weight
-from ssge.io.ids import IdColumn, encode, hint, refuse_repeats
+from ssge.io.ids import encode, hint, refuse_repeats
 from ssge.io.options import ReadOptions
-from ssge.io.tables import Table, is_number, named, numbers, position
+from ssge.io.tables import Table, TableColumn, is_number, named, numbers, position
 from ssge.schema import FeatureSchema
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ def ends_of(table: Table, source: str | int | None, target: str | int | None) ->
     return 0, 1
 
 
-def read_edges(table: Table, nodes: IdColumn | None, options: ReadOptions, schema: FeatureSchema) -> Edges:
+def read_edges(table: Table, nodes: TableColumn | None, options: ReadOptions, schema: FeatureSchema) -> Edges:
     """Read a table of edges.
 
     Parameters
@@ -97,16 +97,15 @@ def read_edges(table: Table, nodes: IdColumn | None, options: ReadOptions, schem
             *(table.where, data.num_rows, len(table.names)),
         )
 
-    column = dict(zip(chosen, data.columns, strict=True))
-
-    ids = [IdColumn(table, table.names[i], column[i]) for i in ends]
-    weights = None if weight is None else weights_in(table, column[weight], table.names[weight])
-    values = {name: numbers(table, column[i], name) for name, i in others.items()}
+    column = {i: TableColumn(table, table.names[i], data.column(k)) for k, i in enumerate(chosen)}
+    ids = [column[i] for i in ends]
+    weights = None if weight is None else weights_in(column[weight])
+    values = {name: numbers(column[i]) for name, i in others.items()}
     for name, value in values.items():
         bad = np.isinf(value) if schema.missing == "impute" else ~np.isfinite(value)
         if bad.any():
             row = int(np.argmax(bad))
-            raise InputError(f"{table.place(row)}, column {name!r}: a number expected, {value[row]} found.")
+            raise InputError(f"{column[others[name]].at(row)}: a number expected, {value[row]} found.")
     encoded = encode([nodes, *ids] if nodes else ids, schema.ids)
     if nodes:
         refuse_repeats(nodes, encoded)
@@ -165,12 +164,12 @@ def _like_a_matrix(table: Table, rows: int) -> bool:
         return False
     data = table.read(range(n))
     return all(
-        is_number(column.type) and np.isin(numbers(table, column, name), (0, 1)).all()
+        is_number(column.type) and np.isin(numbers(TableColumn(table, name, column)), (0, 1)).all()
         for name, column in zip(table.names, data.columns, strict=True)
     )
 
 
-def _settled(edges: Edges, table: Table, columns: Sequence[IdColumn], nodes: IdColumn, unknown: str) -> Edges:
+def _settled(edges: Edges, table: Table, columns: Sequence[TableColumn], nodes: TableColumn, unknown: str) -> Edges:
     """Refuse, add or drop ends that are not in the node table."""
     n = len(nodes.values)
     strange = edges.ends >= n
@@ -198,9 +197,9 @@ def _settled(edges: Edges, table: Table, columns: Sequence[IdColumn], nodes: IdC
     return Edges(edges.ends[:, kept], edges.ids[:n], weights, edges.weight, values)
 
 
-def weights_in(table: Table, column: Any, name: str, begin: int = 0) -> NDArray[np.float64]:
-    """Return a column of weights, checked; ``begin`` is its first row in the table."""
-    values = numbers(table, column, name)
+def weights_in(column: TableColumn) -> NDArray[np.float64]:
+    """Return a column of weights, checked."""
+    values = numbers(column)
     absent = np.isnan(values)
     row, why = int(np.argmax(absent)), "a weight must be finite and not negative; found none"
     if not absent.any():
@@ -208,7 +207,7 @@ def weights_in(table: Table, column: Any, name: str, begin: int = 0) -> NDArray[
         if wrong is None:
             return values
         row, why = wrong
-    raise InputError(f"{table.place(begin + row)}, column {shown(name)}: {why}.")
+    raise InputError(f"{column.at(row)}: {why}.")
 
 
 def aggregate(edges: Edges, name: str, how: str, direction: Direction) -> NDArray[np.float64]:

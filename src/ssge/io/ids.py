@@ -9,24 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, one_line, shown
-from ssge.io.tables import Table, is_text
+from ssge.io.tables import TableColumn, is_text
 
 CANONICAL = r"^(0|-?[1-9][0-9]{0,18})$"
-
-
-class IdColumn(NamedTuple):
-    """A column of ids and the table it is in."""
-
-    table: Table
-    name: str
-    values: Any
-
-    def at(self, row: int) -> str:
-        """Return the place of an id, for messages."""
-        return f"{self.table.place(row)}, column {self.name!r}"
-
-    def __str__(self) -> str:
-        return f"{self.table.where}, column {self.name!r}"
 
 
 class Encoded(NamedTuple):
@@ -36,7 +21,7 @@ class Encoded(NamedTuple):
     codes: list[NDArray[np.int32]]
 
 
-def encode(columns: Sequence[IdColumn], kind: Literal["integer", "text"] | None = None) -> Encoded:
+def encode(columns: Sequence[TableColumn], kind: Literal["integer", "text"] | None = None) -> Encoded:
     """Bring columns of ids to one list of ids, and positions in it.
 
     Ids are all integers or all text. Columns of text files are integers if every id in all of them is written as
@@ -85,7 +70,7 @@ def encode(columns: Sequence[IdColumn], kind: Literal["integer", "text"] | None 
     return Encoded(dictionary.to_numpy(zero_copy_only=False).astype(object), codes)
 
 
-def refuse_repeats(column: IdColumn, encoded: Encoded) -> None:
+def refuse_repeats(column: TableColumn, encoded: Encoded) -> None:
     """Refuse a first column in which an id occurs twice."""
     codes = encoded.codes[0]
     repeated = codes != np.arange(codes.size)  # different ids have the positions 0, 1, 2, ...
@@ -118,7 +103,7 @@ def _number(node: Any) -> float | None:
         return None
 
 
-def plain(column: IdColumn) -> Any:
+def plain(column: TableColumn) -> Any:
     """Return the values as int64 or text; a missing one is an error."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -139,7 +124,7 @@ def plain(column: IdColumn) -> Any:
         raise InputError(f"{column}: ids must fit into 64 bits; {one_line(error)}.") from None
 
 
-def _as_integers(column: IdColumn, other: IdColumn | None) -> Any:
+def _as_integers(column: TableColumn, other: TableColumn | None) -> Any:
     """Return a column of text as integers, since the ids of another table are, or those of the graph before."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -159,7 +144,7 @@ def _as_integers(column: IdColumn, other: IdColumn | None) -> Any:
         raise InputError(f"{column}: ids must fit into 64 bits, as in {before}; {one_line(error)}.") from None
 
 
-def _mixed(integers: IdColumn, text: IdColumn, row: int) -> InputError:
+def _mixed(integers: TableColumn, text: TableColumn, row: int) -> InputError:
     found = text.values[row].as_py()
     if not found:
         return InputError(f"{text.at(row)}: the id is missing.")
@@ -170,7 +155,7 @@ def _mixed(integers: IdColumn, text: IdColumn, row: int) -> InputError:
     )
 
 
-def _dictionary(columns: Sequence[IdColumn]) -> tuple[Any, list[NDArray[np.int32]]]:
+def _dictionary(columns: Sequence[TableColumn]) -> tuple[Any, list[NDArray[np.int32]]]:
     """Return the different values in the order they are met, and each column as positions among them."""
     import pyarrow as pa
     import pyarrow.compute as pc

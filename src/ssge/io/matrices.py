@@ -1,9 +1,13 @@
-"""Adjacency matrices in files: scipy and gnn-benchmark npz, Matrix Market. Sizes are checked before memory is taken."""
+"""Adjacency matrices in files: scipy and gnn-benchmark npz, Matrix Market. Sizes are checked before memory is taken.
+
+Matrix Market is read by hand because `scipy.io.mmread` crashes the process on some damaged files.
+"""
 
 from __future__ import annotations
 
 import io
 import math
+import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +23,14 @@ from ssge.io.sources import LIMIT, content, refuse_unpacking, too_large
 
 BYTES_PER_NODE = 64
 """Least memory per node of a graph; bounds the nodes that a file may declare."""
+
+_MARKET = re.compile(
+    rb"%%MatrixMarket[ \t]+matrix[ \t]+(coordinate|array)[ \t]+(real|double|integer|pattern)[ \t]+(general|symmetric)"
+    rb"[ \t\r]*\n(?:[ \t]*(?:%[^\n]*|\r?)\n)*([^\n]*)\n?",
+    re.IGNORECASE,
+)
+
+
 _FEW = 1_000_000
 _PER_ENTRY = 100
 
@@ -146,24 +158,42 @@ def _matrix(path: Path, arrays: Mapping[str, NDArray[Any]], prefix: str, limit: 
 
 
 def read_matrix_market(path: Path, limit: int) -> Parts:
-    """Read a square matrix in Matrix Market format: real, integer or pattern entries, general or symmetric."""
-    from scipy.io import mminfo, mmread
-
+    """Read a square matrix in Matrix Market format: coordinates or an array of real, integer or pattern entries."""
     data = content(path, limit)
+    header = _MARKET.match(data)
+    if header is None or (header[1].lower(), header[3].lower()) == (b"array", b"symmetric"):
+        allowed = "coordinate or array; real, integer or pattern; general or symmetric (coordinate only)"
+        raise InputError(f"{path} must be a Matrix Market matrix of these kinds: {allowed}.")
+    form, field, symmetry = (word.decode().lower() for word in header.groups()[:3])
+    sizes, lines, body = header[4].split(), header[0].count(b"\n"), data[header.end() :]
+    if len(sizes) != (3 if form == "coordinate" else 2) or not all(s.isdigit() and len(s) < 19 for s in sizes):
+        raise InputError(f"{path}, line {lines}: rows, columns and entries expected, {shown(header[4])} found.")
+    n, columns, *rest = (int(size) for size in sizes)
+    if n != columns:
+        raise InputError(f"{path} must hold a square matrix; received {n:,} x {columns:,}.")
+    # An entry takes four bytes at least, and an array of n x n two each.
+    refuse_size(path, n, limit, len(body) // 4)
+    entries, width = (rest[0], 2 if field == "pattern" else 3) if rest else (n * n, 1)
+    if 2 * width * entries > len(body) + 1:
+        raise InputError(f"{path} declares {entries:,} entries, more than its {len(body):,} bytes can hold.")
+    if not entries:
+        return Parts(edges=np.empty((2, 0), np.int64), num_nodes=n)
+    values: Any
     try:
-        n, columns, entries, _, field, symmetry = mminfo(io.BytesIO(data))
-        if field not in ("real", "double", "integer", "pattern") or symmetry not in ("general", "symmetric"):
-            raise InputError(
-                f"{path} must hold real, integer or pattern entries, general or symmetric; received {field} {symmetry}."
-            )
-        if n != columns:
-            raise InputError(f"{path} must hold a square matrix; received {n:,} x {columns:,}.")
-        # An entry takes two bytes at least, and four with its place.
-        refuse_size(path, n, limit, len(data) // 4)
-        if 2 * entries > len(data):
-            raise InputError(f"{path} declares {entries:,} entries, more than its {len(data):,} bytes can hold.")
-        return from_adjacency(mmread(io.BytesIO(data)))
-    except InputError:
-        raise
-    except Exception as error:  # damaged files fail in many ways
-        raise InputError(f"{path} is damaged or no Matrix Market matrix: {one_line(error)}") from None
+        values = np.loadtxt(io.BytesIO(body), comments="%", ndmin=2, encoding="latin-1") if body.strip() else body
+    except ValueError as error:
+        raise InputError(f"{path}, after line {lines}: {one_line(error).split(';')[0]}.") from None
+    if np.shape(values) != (entries, width):
+        raise InputError(f"{path} declares {entries:,} entries of {width} number(s); received {np.shape(values)}.")
+    if form == "array":
+        return from_adjacency(values.reshape(n, n).T)
+    good = ((values[:, :2] >= 1) & (values[:, :2] <= n) & (values[:, :2] % 1 == 0)).all(axis=1)
+    if not good.all():
+        raise InputError(f"{path}, entry {np.argmin(good) + 1}: row and column must be whole numbers 1..{n}.")
+    row, col = values[:, :2].T.astype(np.int64) - 1
+    weights = np.ones(entries) if field == "pattern" else values[:, 2]
+    if symmetry == "symmetric":
+        other = row != col
+        row, col = np.concatenate([row, col[other]]), np.concatenate([col, row[other]])
+        weights = np.concatenate([weights, weights[other]])
+    return from_adjacency(sp.coo_array((weights, (row, col)), shape=(n, n)))

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from ssge.errors import InputError, cut, printable, shown
 from ssge.foreign import LABEL_NAMES
 from ssge.io.columns import EMPTY, NotAFeatureError, Raw, has_codes, raw_column
-from ssge.io.ids import IdColumn
 from ssge.io.options import ReadOptions
 from ssge.io.roles import by_name, by_values
-from ssge.io.tables import JsonTable, Table, is_text, named, position
+from ssge.io.tables import JsonTable, Table, TableColumn, is_text, named, position
 from ssge.schema import FeatureSchema, LeftOut
 
 log = logging.getLogger(__name__)
@@ -44,7 +43,7 @@ class Nodes(NamedTuple):
         Name of the column of the labels, if there is one.
     """
 
-    ids: IdColumn
+    ids: TableColumn
     raws: list[Raw]
     labels: NDArray[Any] | None
     given: bool
@@ -83,20 +82,22 @@ def read_nodes(table: Table, options: ReadOptions, schema: FeatureSchema) -> Nod
     roles = {at: "the id", **dict.fromkeys(left_out, "ignored")} | ({} if target is None else {target: "the label"})
     raws = []
     for i in chosen:
-        column = written.get(i, columns[i])
-        found = _feature(table, i, column, options.columns is not None, kinds.get(i))
+        column = TableColumn(table, table.names[i], written.get(i, columns[i]))
+        found = _feature(column, options.columns is not None, kinds.get(i))
         if isinstance(found, Raw):
             raws.append(found)
         else:
             roles[i] = found
     given = options.label is not None
-    labels = None if target is None else labels_in(table, target, columns[target], given)
+    label = labels = None
+    if target is not None:
+        label = table.names[target]
+        labels = labels_in(TableColumn(table, label, columns[target]), given)
     used = set(chosen) - set(roles) if wanted else range(len(table.names))
     others = [
         LeftOut(name=name, why=roles.get(i, "not named")) for i, name in enumerate(table.names) if i not in used
     ]  # fmt: skip
-    label = None if target is None else table.names[target]
-    return Nodes(IdColumn(table, table.names[at], columns[at]), raws, labels, given, others, label)
+    return Nodes(TableColumn(table, table.names[at], columns[at]), raws, labels, given, others, label)
 
 
 def _many(table: Table, options: ReadOptions, at: int) -> dict[int, str]:
@@ -111,21 +112,20 @@ def _many(table: Table, options: ReadOptions, at: int) -> dict[int, str]:
     return {i: kind for kind, columns in asked.items() for i in columns}
 
 
-def _feature(table: Table, i: int, column: Any, named: bool, kind: str | None) -> Raw | str:
+def _feature(column: TableColumn, named: bool, kind: str | None) -> Raw | str:
     """Return a column that becomes a feature; a string, what it looks like, for one that does so only by name."""
-    name = table.names[i]
     if kind is not None:  # a schema has decided
-        return raw_column(table, name, column, named, kind)
-    role = by_name(name)
+        return raw_column(column, named, kind)
+    role = by_name(column.name)
     if role and not named:
         return role
     try:
-        raw = raw_column(table, name, column, named, kind)
+        raw = raw_column(column, named)
     except NotAFeatureError as error:
         if named:
             raise
         return error.why
-    role = role or by_values(raw, column)
+    role = role or by_values(raw, column.values)
     return role if role and not named else raw._replace(note=role or "")
 
 
@@ -169,25 +169,26 @@ def _expected(table: Table, like: FeatureSchema) -> dict[int, str]:
     return {places[column.name]: column.kind for column in columns}
 
 
-def labels_in(table: Table, at: int, column: Any, given: bool) -> NDArray[Any] | None:
+def labels_in(column: TableColumn, given: bool) -> NDArray[Any] | None:
     """Return the labels in a column; None where one is missing and nobody asked for them."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as kinds
 
-    name = table.names[at]
-    kind = column.type.value_type if kinds.is_dictionary(column.type) else column.type
-    absent = pc.is_null(column, nan_is_null=True) if not is_text(kind) else pc.equal(column.cast(pa.string()), "")
+    values = column.values
+    kind = values.type.value_type if kinds.is_dictionary(values.type) else values.type
+    absent = pc.is_null(values, nan_is_null=True) if not is_text(kind) else pc.equal(values.cast(pa.string()), "")
     absent = pc.fill_null(absent, True)
     if pc.any(absent).as_py():
         row = pc.index(absent, True).as_py()
         if given:
-            raise InputError(f"{table.place(row)}, column {name!r}: the label is missing.")
-        log.warning("%s: column %r is left out: its label is missing in row %d.", table.where, name, row + 1)
+            raise InputError(f"{column.at(row)}: the label is missing.")
+        where, line = column.table.where, column.begin + row + 1
+        log.warning("%s: column %r is left out: its label is missing in row %d.", where, column.name, line)
         return None
     if not (kinds.is_integer(kind) or kinds.is_floating(kind)):
         try:
-            return np.array(column.cast(pa.string()).to_pylist(), dtype=object)
+            return np.array(values.cast(pa.string()).to_pylist(), dtype=object)
         except pa.ArrowException:
-            raise InputError(f"{table.where}, column {name!r}: labels must be classes; received {kind}.") from None
-    return np.asarray(column.cast(kind).to_numpy())
+            raise InputError(f"{column}: labels must be classes; received {kind}.") from None
+    return np.asarray(values.cast(kind).to_numpy())

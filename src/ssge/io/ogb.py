@@ -13,7 +13,7 @@ from ssge.errors import InputError
 from ssge.foreign import Parts
 from ssge.io.matrices import refuse_size
 from ssge.io.sources import LIMIT
-from ssge.io.tables import numbers
+from ssge.io.tables import TableColumn, numbers
 from ssge.io.text import TextTable
 
 
@@ -66,7 +66,7 @@ def read_integers(path: Path, columns: int, limit: int = LIMIT) -> NDArray[np.in
 def _table(path: Path, limit: int) -> NDArray[np.float64]:
     text = TextTable(path, delimiter=",", header=False, limit=limit)
     data = text.read(range(len(text.names)))
-    matrix = np.column_stack([numbers(text, column, str(i)) for i, column in enumerate(data.columns)])
+    matrix = np.column_stack([numbers(TableColumn(text, str(i), column)) for i, column in enumerate(data.columns)])
     if np.isnan(matrix).any():
         row = int(np.argmax(np.isnan(matrix).any(axis=1)))
         raise InputError(f"{text.place(row)}: a number is missing.")

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,26 @@ class Table(Protocol):
 
     def place(self, row: int) -> str:
         """Return the place of a row, counted from 0, for messages."""
+
+
+class TableColumn(NamedTuple):
+    """Some values of a column, as pyarrow, the table they are in, and the row of the first of them."""
+
+    table: Table
+    name: str
+    values: Any
+    begin: int = 0
+
+    def place(self, row: int) -> str:
+        """Return the place of a row, for messages."""
+        return self.table.place(self.begin + row)
+
+    def at(self, row: int) -> str:
+        """Return the place of a value, for messages."""
+        return f"{self.place(row)}, column {self.name!r}"
+
+    def __str__(self) -> str:
+        return f"{self.table.where}, column {self.name!r}"
 
 
 class ArrowTable:
@@ -269,26 +289,24 @@ def named(table: Table, names: Collection[str]) -> int | None:
     return next((folded.index(name) for name in names if name in folded), None)
 
 
-def numbers(table: Table, column: Any, name: str) -> NDArray[np.float64]:
+def numbers(column: TableColumn) -> NDArray[np.float64]:
     """Return a column of numbers or booleans as float64, missing ones as NaN; what is neither is named by its row."""
     import pyarrow as pa
     import pyarrow.types as kinds
 
-    kind = column.type
-    if kinds.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = column.type
-    if kinds.is_boolean(kind):
-        column = column.cast(pa.int8())
-    elif is_text(kind) and table.free:  # one field that is no number makes a column text
-        row = _first_unreadable(column)
-        if row is None:
-            return numbers(table, column.cast(pa.float64()), name)
-        found = column[row].as_py()
-        raise InputError(f"{table.place(row)}, column {name!r}: a number expected, {shown(found)} found.")
-    if not (kinds.is_boolean(kind) or is_number(kind)):
-        raise InputError(f"{table.where}, column {name!r}: numbers expected, {kind} found.")
-    parts = [chunk.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) for chunk in column.chunks]
+    values = column.values
+    if kinds.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if kinds.is_boolean(values.type):
+        values = values.cast(pa.int8())
+    elif is_text(values.type) and column.table.free:  # one field that is no number makes a column text
+        row = _first_unreadable(values)
+        if row is not None:
+            raise InputError(f"{column.at(row)}: a number expected, {shown(values[row].as_py())} found.")
+        values = values.cast(pa.float64())
+    if not is_number(values.type):
+        raise InputError(f"{column}: numbers expected, {values.type} found.")
+    parts = [chunk.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) for chunk in values.chunks]
     return np.concatenate(parts) if parts else np.empty(0)
 
 
