@@ -47,7 +47,7 @@ class Parts(NamedTuple):
 
 def is_graph(value: Any) -> bool:
     """Return whether a foreign object is a graph; a table is not, whatever its column names are."""
-    return not hasattr(value, "shape") and (_is_pyg(value) or _is_dgl(value) or _is_networkx(value))
+    return _reader(value) is not None
 
 
 def take_apart(source: Any, features: Names = (), weights: str | None = None) -> Parts:
@@ -62,25 +62,19 @@ def take_apart(source: Any, features: Names = (), weights: str | None = None) ->
     weights
         Edge attribute that holds the weights; by default the first of `WEIGHT_NAMES` that is there.
     """
-    if not is_graph(source):
+    read = _reader(source)
+    if read is None:
         raise InputError(
             "source must be a Graph, a PyG Data, a DGL graph, a NetworkX graph or a scipy sparse adjacency; "
             f"received {type(source).__name__}."
         )
-    read = _from_pyg if _is_pyg(source) else _from_dgl if _is_dgl(source) else _from_networkx
     return read(source, features, weights)
 
 
-def _is_pyg(value: Any) -> bool:
-    return hasattr(value, "edge_index")
-
-
-def _is_dgl(value: Any) -> bool:
-    return hasattr(value, "ndata") and hasattr(value, "edata")
-
-
-def _is_networkx(value: Any) -> bool:
-    return hasattr(value, "is_multigraph") and hasattr(value, "nodes")
+def _reader(value: Any) -> Callable[[Any, Names, str | None], Parts] | None:
+    marks = {("edge_index",): _from_pyg, ("ndata", "edata"): _from_dgl, ("is_multigraph", "nodes"): _from_networkx}
+    found = (read for names, read in marks.items() if all(hasattr(value, name) for name in names))
+    return None if hasattr(value, "shape") else next(found, None)
 
 
 def _from_pyg(source: Any, features: Names, weights: str | None) -> Parts:

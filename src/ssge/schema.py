@@ -157,7 +157,8 @@ class FeatureSchema(BaseModel):
         Of many columns, the first of each part are there, and how many more there are.
         """
         used = [
-            (c.name or NAMELESS, c.kind, c.encoding, f"{len(c.names):,}", f"{100 * c.missing:.3g} %", _used(c))
+            (c.name or NAMELESS, c.kind, c.encoding, f"{len(c.names):,}", f"{100 * c.missing:.3g} %",
+             f"yes, but {c.note}" if c.note else "yes")
             for c in self.columns[:_MOST_ROWS]
         ]  # fmt: skip
         unused = sorted(self.left_out, key=lambda entry: entry.why in STATED)
@@ -180,7 +181,3 @@ class FeatureSchema(BaseModel):
             return cls.model_validate_json(path.read_text("utf-8"))
         except (ValidationError, UnicodeDecodeError) as error:
             raise InputError(f"{path} is no schema of this version: {str(error).splitlines()[0]}.") from None
-
-
-def _used(column: Column) -> str:
-    return f"yes, but {column.note}" if column.note else "yes"

@@ -63,7 +63,9 @@ def as_flags(text: str) -> str:
     >>> as_flags("give missing='impute', or leave it out with ignore=['page name'].")
     "give --missing impute, or leave it out with --ignore 'page name'."
     """
-    text = _ARGUMENT.sub(lambda found: f"--{_flag(found[1])} {_words(found[2])}{_or(found[3])}", text)
+    text = _ARGUMENT.sub(
+        lambda found: f"--{_flag(found[1])} {_words(found[2])}{f' or {found[3]}' if found[3] else ''}", text
+    )
     text = re.sub(r"\b(in|of|that) like\b", r"\1 the run", text)
     text = re.sub(r"^memory(?= must | is | streams )", "--memory", text)
     return re.sub(rf"^({_OPTIONS})(?= is | are |: Input )", lambda found: f"--{_flag(found[1])}", text)
@@ -75,10 +77,6 @@ _ARGUMENT = re.compile(rf"\b({_OPTIONS})=(\[[^]]*\]|'[^']*'|\.\.\.|[\d,]+)(?: or
 
 def _flag(name: str) -> str:
     return name.replace("_", "-")
-
-
-def _or(other: str | None) -> str:
-    return f" or {other}" if other else ""
 
 
 def _words(value: str) -> str:

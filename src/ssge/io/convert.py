@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,7 @@ class _Conversion:
         self.schema = options.schema()
         self.ends = ends_of(self.edges, options.source, options.target)
         self.weight = weight_of(self.edges, options.weight, self.ends, self.schema)
-        self.head = read_nodes(_Head(self.nodes), options, self.schema)
+        self.head = read_nodes(_head(self.nodes), options, self.schema)
         self.id = self.nodes.names.index(self.head.ids.name)
 
     def run(self) -> None:
@@ -299,21 +300,10 @@ class _Conversion:
             yield [raw_column(column, True, head.kind) for column, head in zip(columns, heads, strict=True)]
 
 
-class _Head:
-    """The first rows of a table, as a table."""
-
-    def __init__(self, table: Table) -> None:
-        self.table, self.where, self.names = table, table.where, table.names
-        self.free, self.form = table.free, table.form
-
-    def read(self, columns: Any, text: Any = ()) -> Any:
-        """Return the first rows of some columns."""
-        return next(iter(self.batches(columns, dict.fromkeys(text, "text"))))
-
-    def batches(self, columns: Any, kinds: Any = None, size: int = _HEAD) -> Iterator[Any]:
-        """Yield the first rows of some columns."""
-        yield next(iter(self.table.batches(columns, kinds, size)))
-
-    def place(self, row: int) -> str:
-        """Return the place of a row."""
-        return self.table.place(row)
+def _head(table: Table) -> Table:
+    """Return a table of which `read` gives the first rows alone."""
+    head = copy(table)
+    head.read = lambda columns, text=(): next(  # type: ignore[method-assign]
+        iter(table.batches(columns, dict.fromkeys(text, "text"), _HEAD))
+    )
+    return head

@@ -53,7 +53,9 @@ def make_features(
     for kind in schema.features:
         if kind == "table":
             blocks += [encode(raw, column) for raw, column in zip(raws, columns, strict=True)]
-            _tell_missing(raws)
+            for raw in raws:
+                if count := int(raw.missing().sum()):
+                    log.info("column %r: %s missing values filled in.", raw.name, f"{count:,}")
             names += [name for column in columns for name in column.names]
             continue
         if kind == "laplacian" and schema.fitted:
@@ -67,12 +69,6 @@ def make_features(
     if not schema.fitted and schema.left_out:
         tell_columns(done, where)
     return compact(*blocks), done
-
-
-def _tell_missing(raws: Sequence[Raw]) -> None:
-    for raw in raws:
-        if count := int(raw.missing().sum()):
-            log.info("column %r: %s missing values filled in.", raw.name, f"{count:,}")
 
 
 def renew_structure(graph: Graph) -> Graph:

@@ -158,20 +158,13 @@ class StoredGraph:
         n = self.info.num_nodes
         if (self.path / "ids.npy").exists():
             return self._array("ids.npy", (n,), "i")
-        return np.array(self.id_column().to_pylist(), dtype=object)
-
-    def id_column(self) -> Any:
-        """Return the ids as a pyarrow array over the mapped files."""
         import pyarrow as pa
 
-        n = self.info.num_nodes
-        if (self.path / "ids.npy").exists():
-            return pa.array(self._array("ids.npy", (n,), "i"))
         offsets = self._array("ids.offsets.npy", (n + 1,), "i")
         text = self._array("ids.text.npy", (int(offsets[-1]),), "u")
         column = pa.LargeStringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(text))
         column.validate(full=True)  # a damaged file must not reach outside the text
-        return column
+        return np.array(column.to_pylist(), dtype=object)
 
     @cached_property
     def labels(self) -> NDArray[np.int64] | None:
