@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -19,7 +18,7 @@ from ssge.files import atomic
 from ssge.foreign import find
 from ssge.io.ids import CANONICAL
 from ssge.io.matrices import check_array
-from ssge.io.results import refuse_existing, without_formulas
+from ssge.io.results import refuse_existing, write_tables
 from ssge.io.sources import LIMIT, refuse_unpacking
 from ssge.io.tables import declared_size, parquet_errors
 
@@ -28,6 +27,8 @@ VECTOR = "vector"
 _LONGEST_HEADER = 1 << 24
 _BYTES = 1 << 25
 """Of the rows that are written at a time."""
+_PLAIN: dict[str, Any] = {"compression": "none", "use_dictionary": False, "write_statistics": ["id"]}
+"""Floats of full precision hardly compress: in Parquet, a dictionary or a codec would only cost time."""
 
 
 class Embedding(NamedTuple):
@@ -58,7 +59,7 @@ def find_ids(known: NDArray[Any], ids: Iterable[Any]) -> NDArray[np.int64]:
 
 def check_embedding_target(path: Path, force: bool) -> None:
     """Refuse a file that has another ending, or that exists with one that goes with it, before any work for it."""
-    _format(path)
+    _reader(path)
     refuse_existing([path, _ids_beside(path)] if path.suffix.casefold() == ".npy" else [path], force)
 
 
@@ -97,16 +98,18 @@ def write_embedding(
     one_column
         Write Parquet with the columns id and vector, a list of d numbers per row, as vector databases take it.
     """
-    import pyarrow as pa
-
     if vectors.ndim != 2 or node_ids.shape != vectors.shape[:1]:
         raise InputError(f"vectors must be a matrix with {node_ids.size} rows, one per id; received {vectors.shape}.")
-    write, ids = _format(path)[0], _id_column(node_ids)
-    if safe_csv and path.suffix.casefold() == ".csv":
-        ids = without_formulas(pa.table([ids], names=["id"])).column(0).combine_chunks()
-    if one_column and write is not _write_parquet:
+    _reader(path)
+    ids, ending = _id_column(node_ids), path.suffix.casefold()
+    if one_column and ending != ".parquet":
         raise InputError(f"One column of vectors needs a .parquet file; received {path.name}.")
-    write(path, ids, vectors, **({"one_column": True} if one_column else {}))
+    if ending in (".parquet", ".csv"):
+        write_tables(path, (_table(ids[rows], part, one_column) for rows, part in _parts(vectors)), safe_csv, **_PLAIN)
+    elif ending == ".npy":
+        _write_npy(path, ids, vectors)
+    else:
+        _write_word2vec(path, ids, vectors)
 
 
 def as_table(node_ids: NDArray[Any], vectors: NDArray[np.floating[Any]]) -> Any:
@@ -121,15 +124,10 @@ def read_embedding(path: Path) -> Embedding:
     numbers written when cast back. In the word2vec format, ids that are all integers come back as int64, even if
     they were strings; every other format distinguishes the two.
     """
-    read = _format(path)[1]
+    read = _reader(path)
     if not path.is_file():
         raise InputError(f"No such file: {path}.")
     return read(path)
-
-
-def _write_parquet(path: Path, ids: Any, vectors: NDArray[np.floating[Any]], one_column: bool = False) -> None:
-    with atomic(path) as temporary:
-        _parquet(temporary, (_table(ids[rows], part, one_column) for rows, part in _parts(vectors)))
 
 
 def _parts(vectors: NDArray[np.floating[Any]]) -> Iterator[tuple[slice, NDArray[np.floating[Any]]]]:
@@ -145,18 +143,6 @@ def forget(vectors: NDArray[np.floating[Any]]) -> None:
     """Give the pages of a memory map back to the system, which reads them again if need be."""
     if isinstance(vectors, np.memmap):
         vectors._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
-
-
-def _parquet(path: Path, tables: Iterable[Any]) -> None:
-    import pyarrow.parquet as pq
-
-    parts = iter(tables)
-    first = next(parts)
-    # Floats of full precision hardly compress: a dictionary or a codec would only cost time.
-    options: dict[str, Any] = {"compression": "none", "use_dictionary": False, "write_statistics": ["id"]}
-    with pq.ParquetWriter(path, first.schema, **options) as writer:
-        for table in chain([first], parts):
-            writer.write_table(table)
 
 
 def _read_parquet(path: Path) -> Embedding:
@@ -188,13 +174,6 @@ def _parquet_table(path: Path) -> Any:
         return table
 
 
-def _write_csv(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None:
-    from pyarrow import csv
-
-    with atomic(path) as temporary:
-        csv.write_csv(_table(ids, vectors), temporary)
-
-
 def _read_csv(path: Path) -> Embedding:
     import pyarrow as pa
     from pyarrow import csv
@@ -215,7 +194,7 @@ def _write_npy(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None
             np.lib.format.write_array_header_1_0(file, header)
             for _, part in _parts(vectors):
                 file.write(np.ascontiguousarray(part).data)
-        _parquet(beside, [pa.table([ids], names=["id"])])
+        write_tables(beside, [pa.table([ids], names=["id"])], **_PLAIN)
         path.unlink(missing_ok=True)  # never leave old vectors beside new ids
 
 
@@ -287,19 +266,19 @@ def _read_word2vec(path: Path) -> Embedding:
     return _from_table(path, table)
 
 
-_FORMATS: dict[str, tuple[Callable[..., None], Callable[[Path], Embedding]]] = {
-    ".parquet": (_write_parquet, _read_parquet),
-    ".csv": (_write_csv, _read_csv),
-    ".npy": (_write_npy, _read_npy),
-    **dict.fromkeys((".txt", ".vec", ".emb"), (_write_word2vec, _read_word2vec)),
+_READERS: dict[str, Callable[[Path], Embedding]] = {
+    ".parquet": _read_parquet,
+    ".csv": _read_csv,
+    ".npy": _read_npy,
+    **dict.fromkeys((".txt", ".vec", ".emb"), _read_word2vec),
 }
 
 
-def _format(path: Path) -> tuple[Callable[..., None], Callable[[Path], Embedding]]:
+def _reader(path: Path) -> Callable[[Path], Embedding]:
     try:
-        return _FORMATS[path.suffix.casefold()]
+        return _READERS[path.suffix.casefold()]
     except KeyError:
-        raise UnknownNameError("ending of an embedding file", path.suffix, _FORMATS) from None
+        raise UnknownNameError("ending of an embedding file", path.suffix, _READERS) from None
 
 
 def _id_column(node_ids: NDArray[Any]) -> Any:

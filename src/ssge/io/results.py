@@ -50,30 +50,37 @@ def without_formulas(table: Any) -> Any:
 
 
 def write_results(path: Path, batches: Iterable[Mapping[str, Any]], safe_csv: bool = False) -> int:
-    """Write batches of equally named columns one below the other; return the number of rows.
+    """Write batches of equally named columns one below the other; return the number of rows; see `write_tables`."""
+    import pyarrow as pa
 
-    Batches are made and written one at a time, so their generator decides the memory. There must be one at least.
+    tables = (pa.table({name: pa.array(column) for name, column in batch.items()}) for batch in batches)
+    return write_tables(path, tables, safe_csv)
+
+
+def write_tables(path: Path, tables: Iterable[Any], safe_csv: bool = False, **how: Any) -> int:
+    """Write pyarrow tables with one schema one below the other, as CSV or Parquet; return the number of rows.
+
+    Tables are made and written one at a time, so their generator decides the memory. There must be one at least.
 
     Parameters
     ----------
     safe_csv
         Write CSV for spreadsheets, with `without_formulas`. Ids come from files, and one such as ``=cmd|...`` could run
         a program there. Not for Parquet, which no spreadsheet computes.
+    **how
+        Options of ``pyarrow.parquet.ParquetWriter``.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
     from pyarrow import csv
 
-    rows, writer = 0, None
+    rows, writer, text = 0, None, path.suffix.casefold() == ".csv"
     with atomic(path) as temporary:
         try:
-            for batch in batches:
-                table = pa.table({name: pa.array(column) for name, column in batch.items()})
-                if safe_csv and path.suffix.casefold() == ".csv":
-                    table = without_formulas(table)
+            for given in tables:
+                table = without_formulas(given) if safe_csv and text else given
                 if writer is None:
-                    kind = csv.CSVWriter if path.suffix.casefold() == ".csv" else pq.ParquetWriter
-                    writer = kind(temporary, table.schema)
+                    schema = table.schema
+                    writer = csv.CSVWriter(temporary, schema) if text else pq.ParquetWriter(temporary, schema, **how)
                 writer.write_table(table)
                 rows += table.num_rows
         finally:
