@@ -47,7 +47,7 @@ def compare(
 ) -> None:
     """Compare methods on a graph, or finished runs: one table, reference rows, paired differences.
 
-    Methods are fitted with their defaults for the graph. Without labels the table says what can be said without them.
+    Methods are fitted with their defaults for the graph. Without labels the table has label-free figures.
 
     Parameters
     ----------

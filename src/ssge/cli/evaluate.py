@@ -21,7 +21,7 @@ def evaluate(
     """Score the embedding of a finished run: linear probe, clustering, geometry.
 
     The scores are kept in the run's record.json. The table has reference rows beside the run: what it does not beat
-    needs no training. A graph without labels gets what can be said without them. --json prints the run alone.
+    needs no training. A graph without labels gets label-free figures. --json prints the run alone.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def evaluate(
             print_json(label_free(vectors, graph))
             return
         beside = {} if skip_references else label_free_references(graph)
-        print_cells(LABEL_FREE, label_free_rows(beside | {name: vectors}, graph), "no labels: what can be said without")
+        print_cells(LABEL_FREE, label_free_rows(beside | {name: vectors}, graph), "no labels: label-free figures")
         print("Training has seen the edges: these figures describe, they do not test. ssge links holds edges out.")
         return
     record = score(folder, graph, chosen, force)

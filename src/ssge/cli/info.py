@@ -16,7 +16,7 @@ KINDS: list[tuple[str, ...]] = [
 
 @command(SHOW, "ssge ls recipes", "ssge ls datasets --json")
 def ls(kind: Literal["methods", "datasets", "recipes", "protocols"] | None = None, /, *, json: Json = False) -> None:
-    """List what there is.
+    """List methods, datasets, recipes or protocols.
 
     Parameters
     ----------

@@ -46,9 +46,9 @@ def links(
     k
         How many pairs, overall or for each node of --of.
     of
-        Only links of these nodes; all others are compared with each.
+        Only links of these nodes; each of them is compared with all others.
     share
-        Of the edges to hold out, once for calibration and once for the test.
+        Share of the edges to hold out, once for calibration and once for the test.
     seed
         Decides which edges are held out.
     """

@@ -23,7 +23,7 @@ class _Drawing:
     points
         Most nodes drawn; of more, as many are chosen at random. Default: 5,000 in a picture, 50,000 on a page.
     seed
-        Of the layout and of the choice.
+        Seed of the layout and of the choice of nodes.
     """
 
     color: str | None = None

@@ -26,7 +26,7 @@ class _Choice:
     config_file
         Take settings from a TOML file, such as the config.toml of another run.
     precision
-        Of the training. bf16: products in bfloat16, all else in float32. auto: bf16 where the processor or GPU has it.
+        bf16: products in bfloat16, all else in float32. auto: bf16 where the processor or GPU has it.
     memory
         Stream a graph folder (ssge convert) so that the process stays below this, as in 2GB: same result, more time.
     """

@@ -123,17 +123,14 @@ def told_by(columns: Mapping[str, NDArray[Any]], classes: NDArray[np.int64]) -> 
         rows = np.ascontiguousarray(values).reshape(n, -1)
         if rows.shape[1] > MOST_LEVELS:
             continue
-        codes = np.unique(rows, axis=0, return_inverse=True)[1].ravel() if rows.shape[1] > 1 else _codes(rows[:, 0])
+        several = rows.shape[1] > 1
+        codes = np.unique(rows, axis=0 if several else None, return_inverse=True)[1].ravel()
         if codes.max() >= n // 2:
             continue
         right = _predicted(codes, classes)
         if right >= 0.99 and right - majority >= 0.9 * (1 - majority):
             found.append(name)
     return found
-
-
-def _codes(values: NDArray[Any]) -> NDArray[np.int64]:
-    return np.asarray(np.unique(values, return_inverse=True)[1]).ravel()
 
 
 def _predicted(codes: NDArray[np.int64], classes: NDArray[np.int64]) -> float:
