@@ -24,6 +24,8 @@ from ssge.terminal import FlagFormatter, explained, one_line_warning
 
 TRAINING: dict[str, Any] = {"fit": train.fit, "estimate": train.estimate, "run": evaluate.run}
 """Commands with the settings of a method as flags."""
+CHOOSING = ("method", "recipe", "warm")
+"""Parts of the flags that decide the method."""
 
 
 def application(config: Any = NoneType) -> App:
@@ -107,8 +109,10 @@ def _asked_method(words: list[str]) -> str:
     """Return the name of the method that a command line asks for; ``ssge`` where the line is wrong.
 
     Which flags there are depends on the method, and the method on other flags. So the line is parsed twice: here with
-    the flags of all methods and nothing required, to learn the method alone.
+    the flags of all methods and nothing required, to learn the method alone. Without such a flag it is parsed once.
     """
+    if words[0] != "run" and not any(word.startswith("-") and part in word for word in words for part in CHOOSING):
+        return "ssge"
     probe = App()
     for command in TRAINING.values():
         probe.command(_lenient(command, all_settings()))
