@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FunctionType, NoneType
 from typing import Any
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, ArgumentCollection, CycloptsError
 
 from ssge import __version__
 from ssge.cli import apply, compare, convert, evaluate, export, info, links, look, reproduce, train
@@ -41,6 +41,7 @@ def application(config: Any = NoneType) -> App:
         ),
         version=__version__,
         help_format="plaintext",
+        config=_refuse_fractions,
     )
     train.register(app, config)
     convert.register(app)
@@ -53,6 +54,15 @@ def application(config: Any = NoneType) -> App:
     look.register(app)
     info.register(app)
     return app
+
+
+def _refuse_fractions(_app: App, _names: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Refuse 1.5 for a whole number, which the parser would round in silence."""
+    for argument in arguments:
+        kinds = str(argument.hint)
+        for token in argument.tokens:
+            if "int" in kinds and "float" not in kinds and "str" not in kinds and "." in token.value:
+                raise InputError(f"{argument.name} must be a whole number; received {token.value}.")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
