@@ -32,6 +32,9 @@ lint: $(VENV)/.ready ## Linters and type checker alone
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 
+floors: $(VENV)/.ready ## Test with the oldest versions of all dependencies but torch, in .venv-floors; a quarter of an hour
+	$(BIN)/python benchmarks/floors.py
+
 docs: $(VENV)/.ready ## Build the documentation site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
@@ -87,4 +90,4 @@ reading: $(VENV)/.ready ## Time and memory of reading ten million edges
 	$(BIN)/python benchmarks/reading.py
 
 clean: ## Remove what the other targets made
-	rm -rf $(VENV) .venv-wheel demo runs site .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-wheel .venv-floors demo runs site .mypy_cache .ruff_cache .pytest_cache

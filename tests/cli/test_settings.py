@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,3 +65,15 @@ def test_help_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_messages_speak_of_flags(python: str, flags: str) -> None:
     assert as_flags(python) == flags
+
+
+@pytest.mark.parametrize("words", [("cluster", "r", "-k", "2.5"), ("neighbors", "r", "a", "-k", "1.9")])
+def test_a_fraction_is_no_whole_number(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of(*words) == 2
+    assert capsys.readouterr().err == f"ssge: -k must be a whole number; received {words[-1]}.\n"
+
+
+def test_a_dot_in_the_name_of_a_column_is_no_fraction(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("1.5,b.c\nx,y\ny,z\nz,x\n")
+    out = ("--features", "degree", "--epochs", "1", "--widths", "2", "--out", tmp_path / "r", "--quiet")
+    assert code_of("fit", tmp_path / "e.csv", "--source", "1.5", "--target", "b.c", *out) == 0

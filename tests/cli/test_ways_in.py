@@ -215,7 +215,8 @@ def test_npz_of_edges_features_and_labels(tmp_path: Path) -> None:
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
+
     path = tmp_path / "flights.db"
     pq.write_table(pa.table({"secret": [1]}), tmp_path / "other.parquet")
     with duckdb.connect(str(path)) as connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import re
@@ -161,9 +162,11 @@ def run(words: Sequence[str], folder: Path) -> Done:
     _warm()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.monotonic()
+        gc.freeze()  # else a child that collects garbage writes to every object of its parent, and so copies them all
         child = os.fork()
         if child == 0:
             _command(words, folder, out.fileno(), err.fileno())
+        gc.unfreeze()
         _, status, used = os.wait4(child, 0)
         seconds = time.monotonic() - began
         texts = []

@@ -56,6 +56,10 @@ FLAGS: dict[tuple[str, ...], str | None] = {
     ("\x1b[2J",): "Unexpected argument",
     ("--seed", "1\0"): "NUL",
     ("--seed",): "seed",
+    ("--seed", "1.5"): r"--seed must be a whole number; received 1\.5",
+    ("--checkpoint-every", "3.7"): r"--checkpoint-every must be a whole number; received 3\.7",
+    ("--widths", "4", "4.5"): r"--widths must be a whole number; received 4\.5",
+    ("--threads", "1.0"): r"--threads must be a whole number; received 1\.0",
 }  # fmt: skip
 OUTS: dict[str, str] = {
     "/dev/null": "is not a folder",

@@ -121,7 +121,7 @@ SMALL: dict[str, tuple[str | bytes, str | int | tuple[int, int]]] = {
     "HTML": ("<html><body><p>404</p></body></html>", r"e\.csv"),
     "JSON": ('[{"source": 1, "target": 2}]', r"e\.csv"),
 }  # fmt: skip
-"""Contents of e.csv, and the pattern or the nodes and edges that come of each; half are read from gzip too, half from zstd."""
+"""Contents of e.csv, and the pattern or the nodes and edges that come of each; some are read from gzip too, some from zstd."""
 
 LARGE: dict[str, tuple[Callable[[], str], str | int | tuple[int, int]]] = {
     "weights of 3e38": (lambda: "source,target,weight\n" + "a,b,3e38\nb,c,3e38\nc,a,3e38\n" * 40, "the sum of all weights must be below"),
@@ -145,8 +145,8 @@ def cases() -> Iterator[Case]:
     for index, (name, (content, expected)) in enumerate(SMALL.items()):
         data = content.encode() if isinstance(content, str) else content
         yield fit(f"edges, {name}", "e.csv", data, expected)
-        if data:
-            how = ("gz", "zst")[index % 2]
+        if data and index % 4 == 1:  # what is unpacked goes the way of plain text
+            how = ("gz", "zst")[index // 4 % 2]
             yield fit(f"edges, {name}, {how}", f"e.csv.{how}", pack(data, how), expected)
     for name, (text, expected) in LARGE.items():
         yield fit(f"edges, {name}", "e.csv", lambda path, text=text: path.write_text(text()), expected)

@@ -69,8 +69,6 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("direction", ["both", "in", "out"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_bytes_are_those_of_the_graph_read_whole(tmp_path: Path, ids: str, direction: Any, weighted: bool) -> None:
-    if ids == "text":
-        pytest.importorskip("duckdb")
     edges, nodes = tables(tmp_path, ids, weighted=weighted)
     options = {"nodes": nodes, "missing": "impute", "direction": direction}
     write_graph(read_graph(edges, **options), tmp_path / "whole")
@@ -93,8 +91,6 @@ def test_one_piece_gives_the_same_bytes_throughout(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ids", ["integers", "text"])
 def test_parquet_and_packed_text_too(tmp_path: Path, ids: str) -> None:
-    if ids == "text":
-        pytest.importorskip("duckdb")
     edges, nodes = tables(tmp_path, ids, "parquet")
     options = {"missing": "impute", "scale": "standard"}
     convert(edges, tmp_path / "parquet", ReadOptions(nodes=nodes, **options))
@@ -131,7 +127,6 @@ def test_the_schema_goes_on_to_other_graphs(tmp_path: Path) -> None:
 
 
 def test_quoted_line_breaks_and_blanks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("duckdb")
     monkeypatch.setattr(text.TextTable.batches, "__defaults__", (None, 10))
     (tmp_path / "edges.csv").write_text('source,target\n"a\nb",c\nc,"a\nb"\nc,d\n')
     (tmp_path / "nodes.csv").write_text('id,x\n"a\nb",1\nc,2.5\nd,3\n')

@@ -43,7 +43,8 @@ ASKED = np.arange(0, 600, 6)
 
 
 def test_duckdb(embedding: Embedding, file: Path) -> None:
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
+
     d = embedding.vectors.shape[1]
     query = f"""
         with v as (select id, vector::float[{d}] as vector from read_parquet('{file}'))
@@ -57,7 +58,8 @@ def test_duckdb(embedding: Embedding, file: Path) -> None:
 
 
 def test_lancedb(embedding: Embedding, file: Path, tmp_path: Path) -> None:
-    lancedb = pytest.importorskip("lancedb")
+    import lancedb
+
     table = lancedb.connect(tmp_path / "db").create_table("nodes", pq.read_table(file))
     queries = embedding.vectors[ASKED]
     found = [table.search(v).distance_type("cosine").limit(K + 1).to_arrow()["id"].to_pylist() for v in queries]
@@ -65,11 +67,10 @@ def test_lancedb(embedding: Embedding, file: Path, tmp_path: Path) -> None:
 
 
 def test_qdrant(embedding: Embedding, file: Path) -> None:
-    qdrant = pytest.importorskip("qdrant_client")
-    from qdrant_client import models
+    from qdrant_client import QdrantClient, models
 
     table = pq.read_table(file)
-    client = qdrant.QdrantClient(":memory:")
+    client = QdrantClient(":memory:")
     size = table.schema.field("vector").type.list_size
     client.create_collection("nodes", vectors_config=models.VectorParams(size=size, distance=models.Distance.COSINE))
     client.upsert("nodes", models.Batch(ids=table["id"].to_pylist(), vectors=table["vector"].to_pylist()))
@@ -82,7 +83,8 @@ def test_qdrant(embedding: Embedding, file: Path) -> None:
 
 
 def test_faiss(embedding: Embedding, file: Path) -> None:
-    faiss = pytest.importorskip("faiss")
+    import faiss
+
     table = pq.read_table(file)
     flat = table["vector"].combine_chunks().flatten().to_numpy()
     vectors = unit_rows(flat.reshape(table.num_rows, -1))
@@ -93,9 +95,10 @@ def test_faiss(embedding: Embedding, file: Path) -> None:
 
 
 def test_gensim(embedding: Embedding, tmp_path: Path) -> None:
-    gensim = pytest.importorskip("gensim.models")
+    from gensim.models import KeyedVectors
+
     write_embedding(tmp_path / "v.txt", *embedding)
-    vectors = gensim.KeyedVectors.load_word2vec_format(str(tmp_path / "v.txt"), binary=False)
+    vectors = KeyedVectors.load_word2vec_format(str(tmp_path / "v.txt"), binary=False)
     asked = embedding.node_ids[ASKED].tolist()
     found = [[int(name) for name, _ in vectors.most_similar(str(node), topn=K)] for node in asked]
     assert overlap(embedding, found, ASKED) >= 0.99

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import random
 import shutil
 import subprocess
@@ -90,9 +91,9 @@ def test_sums_cannot_name_a_file_elsewhere(tmp_path: Path, two_runs: tuple[Run, 
 
 def test_the_sums_are_those_of_sha256sum(tmp_path: Path, two_runs: tuple[Run, Run]) -> None:
     write(tmp_path / "run", two_runs[0])
-    if shutil.which("sha256sum") is None:
-        pytest.skip("no sha256sum here")
-    subprocess.run(["sha256sum", "-c", "--quiet", storage.SUMS], cwd=tmp_path / "run", check=True)
+    names = sorted(path.name for path in (tmp_path / "run").iterdir() if path.name != storage.SUMS)
+    sums = [f"{hashlib.sha256((tmp_path / 'run' / name).read_bytes()).hexdigest()}  {name}" for name in names]
+    assert sorted((tmp_path / "run" / storage.SUMS).read_text().splitlines(), key=lambda line: line[66:]) == sums
 
 
 @pytest.mark.parametrize("step", range(12))

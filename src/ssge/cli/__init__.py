@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FunctionType, NoneType
 from typing import Any
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, ArgumentCollection, CycloptsError
 
 from ssge import __version__
 from ssge.cli import (  # noqa: F401 - each module enters its commands into the catalog
@@ -35,6 +35,8 @@ from ssge.terminal import FlagFormatter, explained, one_line_warning
 
 TRAINING = {name: function for function, _, name, _ in COMMANDS if "settings" in function.__annotations__}
 """Commands with the settings of a method as flags."""
+CHOOSING = ("method", "recipe", "warm")
+"""Parts of the flags that decide the method."""
 
 
 def application(config: Any = NoneType) -> App:
@@ -50,12 +52,22 @@ def application(config: Any = NoneType) -> App:
         ),
         version=__version__,
         help_format="plaintext",
+        config=_refuse_fractions,
     )
     for function, group, name, lines in COMMANDS:
         if name in TRAINING:
             with_settings(function, config)
         app.command(function, name=name, group=group, help_epilogue=examples(*lines) if lines else None)
     return app
+
+
+def _refuse_fractions(_app: App, _names: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Refuse 1.5 for a whole number, which the parser would round in silence."""
+    for argument in arguments:
+        kinds = str(argument.hint)
+        for token in argument.tokens:
+            if "int" in kinds and "float" not in kinds and "str" not in kinds and "." in token.value:
+                raise InputError(f"{argument.name} must be a whole number; received {token.value}.")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -112,8 +124,10 @@ def _asked_method(words: list[str]) -> str:
     """Return the name of the method that a command line asks for; ``ssge`` where the line is wrong.
 
     Which flags there are depends on the method, and the method on other flags. So the line is parsed twice: here with
-    the flags of all methods and nothing required, to learn the method alone.
+    the flags of all methods and nothing required, to learn the method alone. Without such a flag it is parsed once.
     """
+    if words[0] != "run" and not any(word.startswith("-") and part in word for word in words for part in CHOOSING):
+        return "ssge"
     probe = App()
     for command in TRAINING.values():
         probe.command(_lenient(command, all_settings()))

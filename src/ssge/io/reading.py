@@ -290,7 +290,7 @@ def _refuse_swapped(edges: Table, nodes: Table) -> None:
     if usual_ends(nodes.names) and not usual_ends(edges.names) and named(edges, node_tables.ID) is not None:
         raise InputError(
             f"{nodes.where} has columns for the ends of edges, {edges.where} one for ids: give the edges first, "
-            "and the nodes as nodes=... (--nodes)."
+            "and the nodes as nodes=..."
         )
 
 
