@@ -333,7 +333,7 @@ class SSGE(GraphEmbedder):
         ``gcn``, or ``mlp`` for features alone with batch normalization.
     lr, weight_decay
         Of Adam.
-    blocks, hops, columns
+    blocks, columns
         What stands beside the learned columns: see `ssge.nn.blocks.Blocks`.
     batch_nodes
         Nodes per training step, several times the embedding width. Bounds the memory on a large graph.
@@ -375,8 +375,7 @@ class SSGE(GraphEmbedder):
     fanouts: Sequence[int] | None = None
     alignment_weight: float | None = None
     activation: Literal["elu", "relu", "none"] | None = None
-    blocks: Sequence[Literal["features", "hops", "learned"]] | None = None
-    hops: int | None = None
+    blocks: Sequence[Literal["propagated", "learned"]] | None = None
     columns: int | None = None
     output_bias: bool | None = None
     offset: float | None = None

@@ -1,4 +1,4 @@
-"""Blocks side by side: their weights, their scaling, and that a graph of strangers keeps its features."""
+"""Blocks side by side: filter, weight and scaling, and that a graph of strangers keeps its features."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from ssge.datasets import load
 from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.methods.ssge import SSGE
-from ssge.ops.propagation import mean_of_hops
+from ssge.nn.blocks import Blocks
+from ssge.ops.held_out import noise
+from ssge.ops.propagation import FILTERS, filtered
 from ssge.runs.fit import fit
 from ssge.runs.plan import plan
 from ssge.views import View
 
-SMALL = {"widths": (16, 16), "epochs": 5, "blocks": ("features", "hops", "learned")}
+SMALL = {"widths": (16, 16), "epochs": 5, "blocks": ("propagated", "learned")}
+SBM = "sbm:nodes=800,classes=4,degree=12,features=40"
 
 
 def fitted(graph: Graph, **settings: object) -> tuple[SSGE, np.ndarray]:
@@ -25,47 +28,57 @@ def fitted(graph: Graph, **settings: object) -> tuple[SSGE, np.ndarray]:
     return run.method, run.embedding.vectors
 
 
+def blocks_of(graph: Graph) -> Blocks:
+    method, _ = fitted(graph, epochs=30, widths=(32, 32))
+    assert method.blocks is not None
+    return method.blocks
+
+
 @pytest.mark.parametrize("sparse", [False, True])
-def test_the_blocks_are_features_hops_and_output(sparse: bool) -> None:
+def test_the_blocks_are_the_best_filter_and_the_output(sparse: bool) -> None:
     graph = random_graph(n=80, p=12, m=300, sparse=sparse, weighted=True, directed=True)
     method, found = fitted(graph)
     view = View.of(graph, dtype=torch.float64)
     X = torch.from_numpy(graph.features.toarray() if sparse else graph.features)
-    with torch.no_grad():
-        blocks = [X, mean_of_hops(view.adjacency, X, 8, 1 / 9), method.encoder(view)]
     assert method.blocks is not None
-    for index, unit in enumerate(method.blocks.unit):
-        if unit:
-            blocks[index] = blocks[index] / blocks[index].norm(dim=1, keepdim=True).clamp_min(1e-30)
-    sizes = torch.stack([block.square().sum(1).mean().sqrt() for block in blocks])
-    rho = method.blocks.alignments / torch.tensor([1.2, 1.0, 1.0], dtype=torch.float64)
-    weights = (rho / rho[:2].max()).clamp_max(1) ** 5
-    torch.testing.assert_close(method.blocks.scales * sizes, weights)
-    expected = torch.cat([s * b for s, b in zip(method.blocks.scales, blocks, strict=True)], 1)
+    *free, learned = method.blocks.scores.tolist()
+    assert method.blocks.filter == int(np.argmax(free))
+    weight = min(1, max(0, learned - noise(80)) / max(free)) ** 5
+    with torch.no_grad():
+        blocks = [filtered(view.adjacency, X, method.blocks.filter), method.encoder(view)]
+    scaled = []
+    for block, w in zip(blocks, (1, weight), strict=True):
+        centered = block - block.mean(0)
+        scaled.append(w * centered / centered.square().sum(1).mean().sqrt())
+    expected = torch.cat(scaled, 1)
     np.testing.assert_allclose(found, expected / expected.square().mean().sqrt(), atol=1e-9)
 
 
-def weights(graph: Graph) -> dict[str, float]:
-    method, _ = fitted(graph, epochs=30, widths=(32, 32))
-    assert method.blocks is not None
-    return dict(zip(method.blocks.names, method.blocks.alignments.tolist(), strict=True))
+@pytest.mark.parametrize(
+    ("signal", "homophily", "wanted"),
+    [(3, 0.25, {"X"}), (3, 0.9, set(FILTERS[1:])), (1, 0.8, {"A^4 X", "A^8 X"})],
+    ids=["strangers", "alike", "noisy features of the alike"],
+)
+def test_features_go_as_far_as_they_are_worth(signal: float, homophily: float, wanted: set[str]) -> None:
+    blocks = blocks_of(load(f"{SBM},feature_signal={signal},homophily={homophily}"))
+    assert FILTERS[blocks.filter] in wanted
 
 
-def test_features_weigh_most_among_strangers_and_least_among_the_alike() -> None:
-    sizes = "sbm:nodes=800,classes=4,degree=12,features=40,feature_signal=3"
-    alike, strangers = (weights(load(f"{sizes},homophily={h}")) for h in (0.9, 0.25))
-    assert alike["hops"] > 2 * alike["features"]
-    assert strangers["features"] > strangers["hops"] and strangers["features"] > 2 * strangers["learned"]
+def test_an_encoder_that_has_washed_the_features_out_weighs_little() -> None:
+    strangers, alike = (blocks_of(load(f"{SBM},feature_signal=3,homophily={h}")) for h in (0.25, 0.9))
+    assert strangers.scores[-1] < 0.5 * strangers.scores[:-1].max()
+    assert alike.scores[-1] > 0.7 * alike.scores[:-1].max()
 
 
-def test_without_evidence_all_weigh_alike() -> None:
+def test_without_evidence_both_weigh_alike() -> None:
     method, found = fitted(random_graph(n=80, p=1, m=300))
-    assert method.blocks is not None and not method.blocks.alignments.any()
-    sizes = [np.square(part).sum() for part in np.split(found, [1, 2], axis=1)]
+    assert method.blocks is not None and not method.blocks.scores.any()
+    assert FILTERS[method.blocks.filter] == "mean of 8 hops"
+    sizes = [np.square(part).sum() for part in np.split(found, [1], axis=1)]
     np.testing.assert_allclose(sizes, sizes[0])
 
 
-@pytest.mark.parametrize("blocks", [("hops",), ("learned", "learned")])
+@pytest.mark.parametrize("blocks", [("propagated",), ("learned", "learned")])
 def test_what_is_learned_is_among_them_once(blocks: tuple[str, ...]) -> None:
     with pytest.raises(InputError, match="blocks: each block must be named once, and learned must be among them"):
         plan(random_graph().info, settings={"blocks": blocks})

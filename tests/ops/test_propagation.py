@@ -8,7 +8,7 @@ import torch
 
 from graphs import dense, random_graph
 from ssge.ops.adjacency import Adjacency
-from ssge.ops.propagation import mean_of_hops, power, weighted_hops
+from ssge.ops.propagation import FILTERS, all_filtered, filter_hops, filtered, mean_of_hops, power, weighted_hops
 
 GRAPH = random_graph(n=40, m=120, weighted=True, directed=True)
 H = torch.from_numpy(np.random.default_rng(1).normal(size=(40, 5)))
@@ -50,3 +50,12 @@ def test_what_is_given_is_not_changed() -> None:
     mean_of_hops(ADJACENCY, H, 2, 0.1)
     weighted_hops(ADJACENCY, H, 2)
     assert torch.equal(H, before)
+
+
+def test_filters_share_their_hops() -> None:
+    found = list(all_filtered(ADJACENCY, H, chunk=7))
+    assert len(found) == len(FILTERS)
+    for index, rows in enumerate(found):
+        torch.testing.assert_close(filtered(ADJACENCY, H, index), rows)
+    np.testing.assert_allclose(found[1], HOPS[2], atol=1e-12)
+    assert [filter_hops(index) for index in range(len(FILTERS))] == [0, 2, 4, 8, 8]

@@ -18,7 +18,7 @@ from ssge.runs.plan import plan
 from ssge.runs.verdict import _auc, diagnose, verdict
 
 SBM = "sbm:nodes=800,classes=4,features=40,feature_signal=3,homophily="
-BLOCKS = ("features", "hops", "learned")
+BLOCKS = ("propagated", "learned")
 SMALL: dict[str, Any] = {"widths": (32, 32), "epochs": 30, "blocks": BLOCKS}
 
 
@@ -49,11 +49,16 @@ def test_a_collapsed_fit() -> None:
 
 
 def test_an_encoder_behind_its_features_is_told_so() -> None:
-    figures = {"effective_rank": 20.0, "held_out_edges": 0.7, "alignment_features": 0.1, "alignment_hops": 0.2}
+    figures = {"effective_rank": 20.0, "held_out_edges": 0.7, "alignment_features": 0.1, "alignment_propagated": 0.2}
     text = verdict(figures | {"alignment_learned": 0.1, "alignment_untrained": 0.05})
-    assert text.startswith("No better than propagation: features averaged over hops")
+    assert text.startswith("No better than propagation: propagated features")
     assert verdict(figures | {"alignment_learned": 0.19, "alignment_untrained": 0.05}).startswith("Good")
-    weak = {"alignment_features": 0.001, "alignment_hops": 0.002, "alignment_learned": 0.0, "alignment_untrained": 0.0}
+    weak = {
+        "alignment_features": 0.001,
+        "alignment_propagated": 0.002,
+        "alignment_learned": 0.0,
+        "alignment_untrained": 0.0,
+    }
     assert verdict({"effective_rank": 20.0, "held_out_edges": 0.7} | weak).startswith("Good")
 
 
@@ -62,7 +67,7 @@ def test_other_methods_have_what_they_allow(method: str) -> None:
     graph = load(f"{SBM}0.85")
     figures = fitted(graph, method).record.diagnostics
     assert ("held_out_edges" in figures) == (method != "node2vec")
-    assert ("alignment_hops" in figures) == (method != "node2vec")
+    assert ("alignment_propagated" in figures) == (method != "node2vec")
     assert ("alignment_learned" in figures) == (method == "gae")
     assert len(verdict(figures).rstrip(".").split(". ")) == 2
 

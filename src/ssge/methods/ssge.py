@@ -48,12 +48,11 @@ class SSGEConfig(NodeBatchConfig):
     blocks: tuple[Block, ...] = Field(
         LEARNED,
         min_length=1,
-        description="Columns of an embedding, side by side: learned (the paper's), features, hops (their mean over "
-        "hops). Several are weighed without labels.",
+        description="Columns of an embedding, side by side: learned (the paper's), propagated (features, by the filter "
+        "that suits the graph). The weight is chosen without labels.",
     )
-    hops: PositiveInt = Field(8, description="Of the block hops: how many there are.")
     columns: PositiveInt = Field(
-        512, description="Of the blocks features and hops: wider features are reduced to so many leading directions."
+        512, description="Of the block propagated: wider features are reduced to so many leading directions."
     )
     output_bias: bool = Field(False, description="A bias in the last layer, which drifts at random; as released.")
     offset: float = Field(
@@ -111,8 +110,8 @@ class SSGE(Method):
     With ``batch_nodes`` an epoch has several steps, each on some of the nodes (`ssge.training.batches`). The objective
     is that of their representations in the whole views, or with ``fanouts`` of unbiased estimates of these.
 
-    With ``blocks`` the embedding is more than the encoder's output: features and propagated features stand beside it,
-    so that what two convolutions lose is not lost (`ssge.nn.blocks.Blocks`). The training is the same.
+    With ``blocks`` the embedding is more than the encoder's output: propagated features stand beside it, so that what
+    two convolutions lose is not lost (`ssge.nn.blocks.Blocks`). The training is the same.
     """
 
     name = "ssge"
@@ -134,7 +133,7 @@ class SSGE(Method):
         self.running = RunningCovariance(config.widths[-1], momentum) if momentum else None
         self.blocks = None
         if config.blocks != LEARNED:
-            self.blocks = Blocks(config.blocks, info.num_features, config.columns, config.hops)
+            self.blocks = Blocks(info.num_features, config.columns, config.widths[-1])
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
 
     @classmethod
@@ -155,7 +154,7 @@ class SSGE(Method):
             "widths": (width, width),
             "uniformity_weight": round(weight, 3),
             "epochs": epochs,
-            "blocks": ("features", "hops", "learned"),
+            "blocks": ("propagated", "learned"),
         }
 
     def forward(self, view: View, key: Key) -> Losses:
@@ -175,7 +174,7 @@ class SSGE(Method):
 
     @torch.no_grad()
     def calibrate(self, prepared: View) -> Tensor:
-        """Weigh the blocks, beside what every method does at the end of training."""
+        """Choose filter and weight of the blocks, beside what every method does at the end of training."""
         self.eval()
         if self.blocks is not None:
             self.blocks.fit(prepared, self.encoder.embed)

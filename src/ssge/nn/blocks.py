@@ -1,95 +1,98 @@
-"""Blocks of columns side by side: features, their mean over hops, and what an encoder learned."""
+"""Two blocks of columns side by side: propagated features, and what an encoder learned."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
 from ssge.nn.propagation import Reduction
-from ssge.ops.held_out import Maker, held_out_alignments, unit_rows
-from ssge.ops.propagation import mean_of_hops
+from ssge.ops.adjacency import Adjacency
+from ssge.ops.features import Features
+from ssge.ops.held_out import held_out_scores, noise
+from ssge.ops.propagation import FILTERS, all_filtered, filter_hops, filtered
 from ssge.views import View
 
-Block: TypeAlias = Literal["features", "hops", "learned"]
+Block: TypeAlias = Literal["propagated", "learned"]
 LEARNED: tuple[Block, ...] = ("learned",)
 """What an encoder learned, and nothing beside it."""
 Encode: TypeAlias = Callable[[View], Tensor]
 
 GAMMA = 5.0
-"""How much more a block weighs that is better aligned."""
-FLATTERED = 1.2
-"""What the alignment of features is divided by: both halves are of one node, and share what is its alone, such as the
-length or the style of its text, beside what it has in common with others."""
+"""How much less the encoder's output weighs that is worse than propagation."""
 
 
 class Blocks(nn.Module):
-    r"""The embedding :math:`[w_X f_X(X V) \mid w_S f_S(S(X V)) \mid w_Z f_Z(Z)]` of features X and encoder output Z.
+    r"""The embedding :math:`[F \mid w Z]` of propagated features F and encoder output Z, both centered and scaled.
 
-    S is the plain mean of the hops 0..K (`ssge.ops.propagation.mean_of_hops`). V reduces the columns (`Reduction`). f
-    scales the rows of a block to unit length, or the whole block to a mean squared length of 1. A linear classifier can
-    use whatever serves it best, and a block with a small weight hardly disturbs it.
+    F is one of `ssge.ops.propagation.FILTERS` of the features, X V with few columns (`Reduction`). Each block has
+    columns with mean 0 and rows with a mean squared length of 1, before its weight. A linear classifier can use
+    whatever serves it best, and what has a small weight hardly disturbs it.
 
-    Weights and scalings come from the graph without labels. With :math:`\rho_b` the alignment of block b with features
-    that it was not made of (`ssge.ops.held_out`),
+    Filter and weight come from the graph without labels. With s the score of a block by data that it was not made of
+    (`ssge.ops.held_out`), the filter is the one with the largest score, and
 
-    .. math:: w_b = \min\left(1, \frac{\rho_b}{\max(\rho_X, \rho_S)}\right)^\gamma, \qquad \gamma = 5,
+    .. math:: w = \min\left(1, \frac{s(Z) - \sigma}{s(F)}\right)^\gamma, \qquad \gamma = 5,
 
-    so that nothing learned takes weight from what needs no training, and each f is the one that is better aligned. An
-    encoder that has washed out the features of nodes among strangers counts little, and so does X where it is noise
-    that hops average out; rows keep their lengths where these carry something, such as the degree. Before it is
-    compared, :math:`\rho_X` is divided by 1.2 (`FLATTERED`).
+    where :math:`\sigma` is the noise of a score; a negative fraction counts as 0. Noisy features go far, features of
+    nodes among strangers stay as they are, and an encoder that has washed them out counts little.
     """
 
+    scores: Tensor
+    chosen: Tensor
+    shift: Tensor
     scales: Tensor
-    unit: Tensor
-    alignments: Tensor
 
-    def __init__(self, names: Sequence[Block], inputs: int, columns: int, hops: int) -> None:
+    def __init__(self, inputs: int, columns: int, width: int) -> None:
         super().__init__()
-        self.names = tuple(names)
-        self.hops = hops if "hops" in names else 0
         self.reduction = Reduction(inputs, columns)
-        self.register_buffer("scales", torch.zeros(len(names)))
-        self.register_buffer("unit", torch.ones(len(names), dtype=torch.bool))
-        self.register_buffer("alignments", torch.zeros(len(names)))
+        self.widths = [self.reduction.width, width]
+        self.register_buffer("scores", torch.zeros(len(FILTERS) + 1, dtype=torch.float64))
+        self.register_buffer("chosen", torch.tensor(-1))
+        self.register_buffer("shift", torch.zeros(sum(self.widths)))
+        self.register_buffer("scales", torch.zeros(2))
+
+    @property
+    def filter(self) -> int:
+        """Which of the filters was chosen."""
+        return int(self.chosen)
+
+    @property
+    def hops(self) -> int:
+        """From how many hops F aggregates."""
+        return filter_hops(self.filter)
 
     @torch.no_grad()
     def fit(self, view: View, encode: Encode) -> None:
-        """Choose columns, weights and scalings for a graph, unless they are there from another one."""
-        if self.scales.any():
+        """Choose columns, filter and weight for a graph, unless they are there from another one."""
+        if self.filter >= 0:
             return
         self.reduction.fit(view)
-        makers: dict[Block, Maker] = {
-            "features": lambda _, given: given,
-            "hops": lambda _, given: self._mean(view, given),
-            "learned": lambda masked, _: encode(view._replace(features=masked)),
-        }
-        found = held_out_alignments(view.features, [makers[name] for name in self.names])
-        self.unit.copy_(torch.tensor([unit >= plain for plain, unit in found]))
-        best = torch.tensor([max(pair) for pair in found], dtype=torch.float64)
-        self.alignments.copy_(best)
-        best = best / torch.tensor([FLATTERED if name == "features" else 1.0 for name in self.names])
-        free = max((rho for name, rho in zip(self.names, best, strict=True) if name != "learned"), default=best.max())
-        weights = (best / free).clamp_max(1) ** GAMMA if free > 0 else torch.ones_like(best)
+
+        def make(features: Features, adjacency: Adjacency, given: Tensor) -> Iterator[Tensor]:
+            yield from all_filtered(adjacency, given)
+            yield encode(view._replace(features=features, adjacency=adjacency))
+
+        self.scores.copy_(held_out_scores(view.features, view.adjacency, make))
+        *free, learned = self.scores.tolist()
+        best = max(free)
+        # Without any evidence all hops count alike, and so do both blocks.
+        self.chosen.fill_(free.index(best) if best > 0 else len(free) - 1)
+        weight = min(1.0, max(0.0, learned - noise(view.num_nodes)) / best) ** GAMMA if best > 0 else 1.0
         blocks = self._blocks(view, encode(view))
-        sizes = torch.stack([block.square().sum(1).mean().sqrt() for block in blocks]).double()
-        self.scales.copy_(weights / torch.where(sizes > 0, sizes, 1.0))
+        means = [block.mean(0) for block in blocks]
+        sizes = [(block - mean).square().sum(1).mean().sqrt() for block, mean in zip(blocks, means, strict=True)]
+        scales = [w / float(size) if size > 0 else w for w, size in zip((1.0, weight), sizes, strict=True)]
+        self.shift.copy_(torch.cat(means))
+        self.scales.copy_(torch.tensor(scales))
 
     @torch.no_grad()
     def forward(self, view: View, learned: Tensor) -> Tensor:
         """Return the blocks side by side, given the output of the encoder."""
-        blocks = zip(self.scales, self._blocks(view, learned), strict=True)
-        return torch.cat([scale * block for scale, block in blocks], 1)
+        scales = self.scales.repeat_interleave(torch.tensor(self.widths, device=self.scales.device))
+        return torch.cat(self._blocks(view, learned), 1).sub_(self.shift).mul_(scales)
 
-    def _blocks(self, view: View, learned: Tensor) -> list[Tensor]:
-        known: dict[Block, Tensor] = {"learned": learned, "features": self.reduction(view)}
-        if "hops" in self.names:
-            known["hops"] = self._mean(view, known["features"])
-        blocks = (known[name] for name in self.names)
-        return [unit_rows(block) if unit else block for unit, block in zip(self.unit, blocks, strict=True)]
-
-    def _mean(self, view: View, h: Tensor) -> Tensor:
-        return mean_of_hops(view.adjacency, h, self.hops, 1 / (self.hops + 1))
+    def _blocks(self, view: View, learned: Tensor) -> tuple[Tensor, Tensor]:
+        return filtered(view.adjacency, self.reduction(view), self.filter), learned

@@ -1,63 +1,69 @@
-r"""Held-out features: how well the rows of a block tell which nodes have similar features that it was not made of.
+r"""Held-out evidence: how well a block of columns tells which nodes are alike, judged by what it was not made of.
 
-The columns of X fall at random into two halves, X_a and X_b. A block B is made of X_a alone, by propagation or by a
-trained encoder whose input lacks X_b. The kernels of B and X_b, both with centered columns, are compared over pairs of
-different nodes:
+Feature columns and edges fall at random into two halves each. A block B (n x d) is made of one half of both, by
+propagation or by a trained encoder. The other half, features X_b and edges E_b, gives two targets: the node's own
+X_b, and N, the mean of X_b over the neighbors that E_b joins it to. The kernels of block and target, both with centered
+columns, are compared over pairs of different nodes:
 
-.. math:: \rho = \frac{\langle K, L \rangle}{\sqrt{\langle K, K \rangle \langle L, L \rangle}}, \qquad
-   \langle K, L \rangle = \sum_{i \ne j} K_{ij} L_{ij}, \quad K = B B', \; L = X_b X_b'.
+.. math:: \rho(B, T) = \frac{\langle K, L \rangle}{\sqrt{\langle K, K \rangle \langle L, L \rangle}}, \qquad
+   \langle K, L \rangle = \sum_{i \ne j} K_{ij} L_{ij}, \quad K = B B', \; L = T T',
 
-This is centered kernel alignment (Cortes et al., 2012) with held-out features in place of labels. Where neighbors are
-alike, propagated features are better aligned than a node's own; where edges join strangers, they are worse, and so is
-an encoder that has washed the features out. Without the diagonal, noise has an alignment of 0 on average. It needs
-moments only, :math:`\langle K, L \rangle = \|B' X_b\|_F^2 - \sum_i \|b_i\|^2 \|x_i\|^2`: linear in the nodes.
+which is centered kernel alignment (Cortes et al., 2012) with held-out data in place of labels. The score of a block is
+
+.. math:: s(B) = \rho(B, X_b) + 2 \rho(B, N).
+
+Neighbors count twice, because both halves of a node's own columns share what is its alone, such as the length of its
+text. Where edges join strangers, N is noise: it adds nothing to any block, and the first term decides. Without the
+diagonal, noise has an alignment of 0 on average. Moments are enough,
+:math:`\langle K, L \rangle = \|B' T\|_F^2 - \sum_i \|b_i\|^2 \|t_i\|^2`: the cost is linear in the nodes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
+from ssge.ops.adjacency import Adjacency
 from ssge.ops.features import Features
 from ssge.ops.random import Key
 from ssge.ops.reduction import right_singular_vectors
+from ssge.ops.sparse import csr_tensor, spmm
 
-Maker: TypeAlias = Callable[[Features, Tensor], Tensor]
-"""Makes a block (n x d) of the features without the held-out columns, and of the same reduced to few columns."""
+Maker: TypeAlias = Callable[[Features, Adjacency, Tensor], Iterable[Tensor]]
+"""Makes blocks (n x d) of half of the features, half of the edges, and these features reduced to few columns."""
 
+NEIGHBORS = 2.0
+"""How much the alignment with neighbors counts, beside that with the node's own features."""
 _COLUMNS = 256
 _ROWS = 1 << 13
 _ITERATIONS = 2
 
 
 @torch.no_grad()
-def held_out_alignments(features: Features, makers: Sequence[Maker]) -> list[tuple[float, float]]:
-    """Return the alignment of each block as it is, and with rows of unit length; between 0 and 1.
+def held_out_scores(features: Features, adjacency: Adjacency, make: Maker) -> Tensor:
+    """Return the score of each block, from 0 to 3 (float64).
 
-    Both halves of the columns play both parts, and the mean of the two is returned. The held-out features come as they
-    are and with rows of unit length, and the geometric mean of the two alignments counts. Halves are reduced to at most
-    256 columns first. At most 8,192 nodes are compared.
+    Both halves play both parts, and the mean of the two is returned. Halves of the features are reduced to at most 256
+    columns first. At most 8,192 nodes are compared.
     """
-    n, p = features.shape
-    if p < 2 or n < 4:
-        return [(0.0, 0.0)] * len(makers)
-    key = Key(0).fold_in("held out")
-    half = torch.zeros(p, dtype=torch.bool, device=features.device)
-    half[key.fold_in("columns").permutation(p, features.device)[: p // 2]] = True
-    sample = key.fold_in("rows").permutation(n, features.device)[:_ROWS]
-    few = [right_singular_vectors(features.mask(kept), min(_COLUMNS, p), _ITERATIONS) for kept in (half, ~half)]
-    found = torch.zeros(len(makers), 2, dtype=torch.float64)
-    for seen, own, other in ((half, *few), (~half, *few[::-1])):
-        given, targets = features @ own, _both(features.select(sample) @ other)
-        for index, make in enumerate(makers):
-            for scaling, kernel in enumerate(_both(make(features.mask(seen), given)[sample])):
-                aligned = [max(0.0, kernel.alignment(target)) for target in targets]
-                found[index, scaling] += math.sqrt(math.prod(aligned)) / 2
-    return [(plain, unit) for plain, unit in found.tolist()]
+    found = []
+    for fold in _folds(features, adjacency):
+        blocks = make(fold.features, fold.adjacency, fold.given)
+        found.append([sum(target.alignment(block) for target in fold.targets) for block in blocks])
+    return torch.tensor(found, dtype=torch.float64).mean(0)
+
+
+def noise(num_nodes: int) -> float:
+    r"""Return the standard deviation of the score of a block that has nothing to do with the targets.
+
+    An alignment of n nodes in random order varies by :math:`\sqrt 2 / n`. The two alignments add up with weights 1 and
+    2, and the mean of two folds is taken: :math:`\sqrt{(1 + 2^2) \cdot 2 / 2} / n`.
+    """
+    return math.sqrt(1 + NEIGHBORS**2) / min(num_nodes, _ROWS)
 
 
 class Kernel:
@@ -65,6 +71,8 @@ class Kernel:
 
     def __init__(self, rows: Tensor) -> None:
         self.rows = rows - rows.mean(0)
+        if self.rows.square().sum() <= (10 * torch.finfo(rows.dtype).eps) ** 2 * rows.square().sum():
+            self.rows.zero_()  # rounding noise of constant columns
         self.squares = self.rows.square().sum(1).double()
         self.size = self.inner(self)
 
@@ -80,12 +88,51 @@ class Kernel:
         return self.inner(other) / math.sqrt(self.size * other.size)
 
 
-def unit_rows(rows: Tensor) -> Tensor:
-    """Divide each row by its length; a row of zeros stays one."""
-    lengths: Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-    return rows / lengths.clamp_min(torch.finfo(rows.dtype).tiny)
+class _Target(NamedTuple):
+    """What a block is compared with: the kernel of some nodes, and how much it counts."""
+
+    nodes: Tensor
+    kernel: Kernel
+    weight: float
+
+    def alignment(self, block: Tensor) -> float:
+        """Return the weighted alignment of a block; 0 for a negative one."""
+        return self.weight * max(0.0, Kernel(block[self.nodes]).alignment(self.kernel))
 
 
-def _both(rows: Tensor) -> tuple[Kernel, Kernel]:
-    """Return the kernels of rows as they are and of unit length."""
-    return Kernel(rows), Kernel(unit_rows(rows))
+class _Fold(NamedTuple):
+    """Half of a graph, that half of the features reduced, and what the other half gives to compare with."""
+
+    features: Features
+    adjacency: Adjacency
+    given: Tensor
+    targets: tuple[_Target, ...]
+
+
+def _folds(features: Features, adjacency: Adjacency) -> Iterator[_Fold]:
+    (n, p), device, key = features.shape, features.device, Key(0).fold_in("held out")
+    columns = torch.zeros(p, dtype=torch.bool, device=device)
+    columns[key.fold_in("columns").permutation(p, device)[: p // 2]] = True
+    ids = adjacency.pattern.edge_ids
+    source, target = ids >> 32, ids & 0xFFFFFFFF
+    pairs = torch.minimum(source, target) << 32 | torch.maximum(source, target)  # both directions go together
+    edges = key.fold_in("edges").keep(pairs, 0.5)
+    order = key.fold_in("nodes").permutation(n, device)
+    halves = [features.mask(columns), features.mask(~columns)]
+    reduced = [half @ right_singular_vectors(half, min(_COLUMNS, p), _ITERATIONS) for half in halves]
+    for half, given, held, gone in zip(halves, reduced, reduced[::-1], (~edges, edges), strict=True):
+        part, rest = (adjacency.drop_edges(key, dropped.to(torch.float32)) for dropped in (gone, ~gone))
+        neighbors, means = _neighbor_means(rest, held, order)
+        own = order[:_ROWS]
+        targets = _Target(own, Kernel(held[own]), 1.0), _Target(neighbors, Kernel(means), NEIGHBORS)
+        yield _Fold(half, part, given, targets)
+
+
+def _neighbor_means(adjacency: Adjacency, x: Tensor, order: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the first nodes in an order that have in-neighbors, and the mean of x over these, by edge weight."""
+    edges = adjacency.entries[0]
+    nodes = order[(edges.indptr.diff() > 1)[order]][:_ROWS]  # one entry is the self-loop
+    sums = spmm(csr_tensor(edges, x.shape[0]), torch.cat([x, torch.ones_like(x[:, :1])], 1))
+    sums[:, :-1] -= x
+    sums[:, -1] -= 1
+    return nodes, (sums[:, :-1] / sums[:, -1:])[nodes]

@@ -6,6 +6,8 @@ r"""Propagation without weights: what the hops of a graph make of a matrix H (n 
 - `weighted_hops`: :math:`\sum_{k=0}^K w_{ik} (A^k H)_i`, with :math:`w_i` the softmax over k of the cosine of
   :math:`(A^k H)_i` and :math:`H_i`: a node takes as many hops as leave it like itself (NAFS).
 
+`FILTERS` names five of these for a graph to choose from.
+
 All are without gradient, work on chunks of rows, and take K sparse products, O(K m d) time. They are linear in H but
 for the weights of NAFS, hence S(X) V = S(X V): columns may be reduced first.
 """
@@ -22,6 +24,11 @@ from ssge.ops.adjacency import Adjacency
 
 CHUNK = 1 << 16
 """Rows that are worked on at once."""
+HOPS = 8
+"""Of the farthest filter."""
+_POWERS = (0, 2, 4, HOPS)
+FILTERS = ("X", "A^2 X", "A^4 X", "A^8 X", "mean of 8 hops")
+"""Filters from a node's own features to far neighborhoods."""
 
 
 def power(adjacency: Adjacency, h: Tensor, hops: int, chunk: int = CHUNK) -> Tensor:
@@ -54,6 +61,29 @@ def weighted_hops(adjacency: Adjacency, h: Tensor, hops: int, chunk: int = CHUNK
             total[rows].addcmul_(hop[rows], weight.unsqueeze(1))
             weights[rows] += weight.unsqueeze(1)
     return total.div_(weights)
+
+
+def filtered(adjacency: Adjacency, h: Tensor, index: int, chunk: int = CHUNK) -> Tensor:
+    """Return what one of `FILTERS` makes of H."""
+    if index < len(_POWERS):
+        return power(adjacency, h, _POWERS[index], chunk)
+    return mean_of_hops(adjacency, h, HOPS, 1 / (HOPS + 1), chunk)
+
+
+def filter_hops(index: int) -> int:
+    """Return how many hops one of `FILTERS` takes."""
+    return _POWERS[index] if index < len(_POWERS) else HOPS
+
+
+def all_filtered(adjacency: Adjacency, h: Tensor, chunk: int = CHUNK) -> Iterator[Tensor]:
+    """Yield what each of `FILTERS` makes of H, one after another, from the same hops."""
+    total = torch.zeros_like(h)
+    for k in range(HOPS + 1):
+        h = h if k == 0 else _hop(adjacency, h, chunk)
+        total += h
+        if k in _POWERS:
+            yield h
+    yield total.div_(HOPS + 1)
 
 
 def _hop(adjacency: Adjacency, h: Tensor, chunk: int) -> Tensor:

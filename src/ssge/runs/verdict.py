@@ -2,16 +2,16 @@
 
 - ``held_out_edges``: half of the edges are taken out, the model embeds the rest, and AUC says how often the ends of an
   edge that was taken out are more alike (cosine) than two nodes drawn at random. 0.5 means that edges join strangers.
-- ``alignment_features``, ``_hops``, ``_learned``, ``_untrained``: how well features, their mean over 8 hops, the
-  trained encoder and the same encoder before training tell which nodes have similar features that they were not made
-  of (`ssge.ops.held_out`). Only encoders of views have the last two.
+- ``alignment_features``, ``_propagated``, ``_learned``, ``_untrained``: how well features, the best way to propagate
+  them, the trained encoder and the same encoder before training tell which nodes are alike in features and neighbors
+  that they were not made of (`ssge.ops.held_out`). Only encoders of views have the last two.
 
 The cost is that of a few embeddings, whatever the number of epochs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,20 +20,21 @@ import torch
 
 from ssge.graph import Graph
 from ssge.methods import Method
-from ssge.ops.held_out import Maker, held_out_alignments
-from ssge.ops.propagation import mean_of_hops
+from ssge.ops.adjacency import Adjacency
+from ssge.ops.features import Features
+from ssge.ops.held_out import held_out_scores
+from ssge.ops.propagation import FILTERS, all_filtered
 from ssge.ops.random import Key
 from ssge.views import View
 
 _PAIRS = 20_000
-_HOPS = 8
 COLLAPSED = 2.0
 """Effective rank below which all rows lie near one line."""
 WEAK = 0.005
 """Alignment of training-free rows below which features are too weak to judge by."""
 STRANGERS = 0.55
 """AUC of held-out edges below which edges do not join similar nodes."""
-GAINED = 1.05
+GAINED = 1.01
 """Alignment of a trained encoder over that of an untrained one, below which training has added nothing."""
 BEHIND = 0.8
 """Alignment of a trained encoder over that of training-free rows, below which it is behind them."""
@@ -56,20 +57,24 @@ def diagnose(method: Method, fresh: Method | None, graph: Graph, prepared: Any) 
         found["held_out_edges"] = _held_out_edges(method, graph)
     if not isinstance(prepared, View):
         return found
-    blocks = getattr(method, "blocks", None)
-    known = {} if blocks is None else dict(zip(blocks.names, blocks.alignments.tolist(), strict=True))
-    makers: dict[str, Maker] = {
-        "features": lambda _, given: given,
-        "hops": lambda _, given: mean_of_hops(prepared.adjacency, given, _HOPS, 1 / (_HOPS + 1)),
-    }
+    return found | _alignments(method, fresh, prepared)
+
+
+def _alignments(method: Method, fresh: Method | None, view: View) -> dict[str, float]:
+    """Return the scores of features and encoders by held-out data."""
+    encoders: dict[str, Any] = {}
     if method.trained and hasattr(method.encoder, "embed"):
-        makers["learned"] = _maker(method, prepared)
-        if fresh is not None:
-            makers["untrained"] = _maker(fresh, prepared)
-    wanted = [name for name in makers if name not in known]
-    figures = held_out_alignments(prepared.features, [makers[name] for name in wanted]) if wanted else []
-    known |= {name: max(pair) for name, pair in zip(wanted, figures, strict=True)}
-    return found | {f"alignment_{name}": known[name] for name in makers}
+        encoders = {"learned": method.encoder} | ({} if fresh is None else {"untrained": fresh.encoder})
+
+    def make(features: Features, adjacency: Adjacency, given: torch.Tensor) -> Iterator[torch.Tensor]:
+        yield from all_filtered(adjacency, given)
+        for encoder in encoders.values():
+            yield encoder.embed(view._replace(features=features, adjacency=adjacency))
+
+    scores = held_out_scores(view.features, view.adjacency, make).tolist()
+    free, learned = scores[: len(FILTERS)], scores[len(FILTERS) :]
+    found = {"features": free[0], "propagated": max(free[1:])} | dict(zip(encoders, learned, strict=True))
+    return {f"alignment_{name}": score for name, score in found.items()}
 
 
 def verdict(figures: Mapping[str, float]) -> str:
@@ -82,10 +87,10 @@ def verdict(figures: Mapping[str, float]) -> str:
     """
     rank = figures.get("effective_rank", np.inf)
     edges = figures.get("held_out_edges")
-    features, hops, learned, untrained = (
-        figures.get(f"alignment_{name}", 0.0) for name in ("features", "hops", "learned", "untrained")
+    features, propagated, learned, untrained = (
+        figures.get(f"alignment_{name}", 0.0) for name in ("features", "propagated", "learned", "untrained")
     )
-    free = max(features, hops)
+    free = max(features, propagated)
     told = free > WEAK
     if rank < COLLAPSED:
         return (
@@ -103,7 +108,7 @@ def verdict(figures: Mapping[str, float]) -> str:
             "that were held out). The features carry what there is; expect little from clusters and neighbors."
         )
     if told and "alignment_learned" in figures and learned < BEHIND * free:
-        better = "plain features" if features > hops else "features averaged over hops"
+        better = "plain features" if features > propagated else "propagated features"
         return (
             f"No better than propagation: {better} say more about held-out features than the encoder (alignment "
             f"{free:.3f}, {learned:.3f}). The blocks beside it hold them; ssge fit --method ssgc gives them alone."
@@ -112,11 +117,6 @@ def verdict(figures: Mapping[str, float]) -> str:
     parts += [] if edges is None else [f"AUC {edges:.2f} on edges that were held out"]
     parts += [f"alignment {learned:.3f} with held-out features, {free:.3f} without training"] if learned else []
     return f"Good: {', '.join(parts) or 'nothing speaks against it'}. None of this has seen a label."
-
-
-def _maker(method: Method, view: View) -> Maker:
-    encoder: Any = method.encoder
-    return lambda masked, _: encoder.embed(view._replace(features=masked))
 
 
 @torch.no_grad()
