@@ -32,6 +32,7 @@ from ssge.graph import Graph
 from ssge.io.reading import read_graph
 from ssge.methods.ssge import SSGE
 from ssge.ops.neighbors import nearest
+from ssge.ops.propagation import FILTERS
 from ssge.ops.random import Key
 from ssge.runs.plan import plan
 from ssge.training.trainer import train
@@ -82,7 +83,7 @@ def scores(embedding: np.ndarray, graph: Graph, splits: int) -> dict[str, list[f
 
 
 def fitted(graph: Graph, seed: int) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-    """Return the default embedding, the encoder's output alone, and processor seconds and alignments."""
+    """Return the default embedding, the encoder's output alone, and processor seconds and scores of blocks."""
     seen = graph.without_labels()
     planned = plan(graph.info, seed=seed)
     method = planned.build(graph)
@@ -95,14 +96,14 @@ def fitted(graph: Graph, seed: int) -> tuple[np.ndarray, np.ndarray, dict[str, A
     output = method.encoder.embed(prepared)
     encoding = time.process_time() - began
     began = time.process_time()
-    method.blocks.scales.zero_()
+    method.blocks.chosen.fill_(-1)
     method.blocks.fit(prepared, method.encoder.embed)
     method.encode(prepared)
     beside = time.process_time() - began - encoding
     assert isinstance(embedding, Tensor)
     facts = {
-        "alignments": dict(zip(method.blocks.names, method.blocks.alignments.tolist(), strict=True)),
-        "unit_rows": dict(zip(method.blocks.names, method.blocks.unit.tolist(), strict=True)),
+        "scores": dict(zip((*FILTERS, "learned"), method.blocks.scores.tolist(), strict=True)),
+        "filter": FILTERS[method.blocks.filter],
         "seconds": {"fit": whole, "blocks": beside},
     }
     return embedding.numpy(), output.numpy(), facts
@@ -179,10 +180,13 @@ def block(record: Any) -> str:
     for name in (name for name in GRAPHS if name in figures):
         fits = figures[name]["fits"]
         whole, beside = (float(np.mean([fit["seconds"][part] for fit in fits])) for part in ("fit", "blocks"))
-        aligned = [float(np.mean([fit["alignments"][b] for fit in fits])) for b in ("features", "hops", "learned")]
-        lines.append([name, *(f"{a:.3f}" for a in aligned), f"{whole:.1f}", f"{whole / (whole - beside):.2f}"])
-    headings = ("graph", "ρ of features", "ρ of hops", "ρ of learned", "fit, processor s", "- / without blocks")
-    parts.append(f"### Alignments and time\n\n{markdown(headings, lines)}")
+        names = sorted({fit["filter"] for fit in fits})
+        scores = {name: float(np.mean([fit["scores"][name] for fit in fits])) for name in fits[0]["scores"]}
+        shown = (scores["X"], max(scores[name] for name in names), scores["learned"])
+        cells = [name, ", ".join(names), *(f"{score:.3f}" for score in shown)]
+        lines.append([*cells, f"{whole:.1f}", f"{whole / (whole - beside):.2f}"])
+    headings = ("graph", "filter", "s of X", "s of filter", "s of learned", "fit, processor s", "- / without blocks")
+    parts.append(f"### Filter, scores by held-out data, and time\n\n{markdown(headings, lines)}")
     return "\n\n".join(parts) + f"\n\n{pages.where(record)}.\n"
 
 

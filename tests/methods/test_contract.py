@@ -113,7 +113,7 @@ def alternatives(field: FieldInfo) -> list[Any]:
     if field.annotation == PositiveInt | None:
         return [25]
     if field.annotation == tuple[Block, ...]:
-        return [("features", "hops", "learned"), ("learned", "hops")]
+        return [("propagated", "learned")]
     return [0.5] if field.annotation is float and field.default == 1 else []
 
 

@@ -24,7 +24,7 @@ SIZES = [
 @pytest.mark.parametrize(("info", "width", "weight", "epochs"), SIZES)
 def test_ssge_follows_the_graph(info: GraphInfo, width: int, weight: float, epochs: int) -> None:
     found = METHODS["ssge"].default_config(info)
-    blocks = ("features", "hops", "learned")
+    blocks = ("propagated", "learned")
     assert found == {"widths": (width, width), "uniformity_weight": weight, "epochs": epochs, "blocks": blocks}
 
 
@@ -50,10 +50,10 @@ def test_a_plan_takes_them_below_recipe_and_settings() -> None:
     assert followed["uniformity_weight"] == 0.05 and followed["alignment_weight"] == fixed["alignment_weight"]
     assert followed["widths"] == (512,) and followed["epochs"] == 20
     assert followed["blocks"] == fixed["blocks"] == ("learned",)  # the paper's embedding
-    assert found["blocks"] == ("features", "hops", "learned")
+    assert found["blocks"] == ("propagated", "learned")
 
 
 def test_who_names_the_widths_names_the_columns_of_the_embedding() -> None:
     assert plan(CORA, settings={"widths": (64, 32)}).config.model_dump()["blocks"] == ("learned",)
-    both = plan(CORA, settings={"widths": (64, 32), "blocks": ("hops", "learned")}).config.model_dump()
-    assert both["blocks"] == ("hops", "learned")
+    both = plan(CORA, settings={"widths": (64, 32), "blocks": ("learned", "propagated")}).config.model_dump()
+    assert both["blocks"] == ("learned", "propagated")

@@ -43,7 +43,7 @@ def test_the_blocks_are_the_best_filter_and_the_output(sparse: bool) -> None:
     assert method.blocks is not None
     *free, learned = method.blocks.scores.tolist()
     assert method.blocks.filter == int(np.argmax(free))
-    weight = min(1, max(0, learned - noise(80)) / max(free)) ** 5
+    weight = min(1, max(0.25, (learned - noise(80)) / max(free))) ** 5
     with torch.no_grad():
         blocks = [filtered(view.adjacency, X, method.blocks.filter), method.encoder(view)]
     scaled = []

@@ -22,6 +22,8 @@ Encode: TypeAlias = Callable[[View], Tensor]
 
 GAMMA = 5.0
 """How much less the encoder's output weighs that is worse than propagation."""
+LEAST = 0.25
+"""Of the quotient of scores: what was learned keeps a thousandth of the weight."""
 
 
 class Blocks(nn.Module):
@@ -34,10 +36,10 @@ class Blocks(nn.Module):
     Filter and weight come from the graph without labels. With s the score of a block by data that it was not made of
     (`ssge.ops.held_out`), the filter is the one with the largest score, and
 
-    .. math:: w = \min\left(1, \frac{s(Z) - \sigma}{s(F)}\right)^\gamma, \qquad \gamma = 5,
+    .. math:: w = \operatorname{clip}\left(\frac{s(Z) - \sigma}{s(F)}, \frac14, 1\right)^\gamma, \qquad \gamma = 5,
 
-    where :math:`\sigma` is the noise of a score; a negative fraction counts as 0. Noisy features go far, features of
-    nodes among strangers stay as they are, and an encoder that has washed them out counts little.
+    where :math:`\sigma` is the noise of a score. Noisy features go far, features of nodes among strangers stay as they
+    are, and an encoder that has washed them out counts little.
     """
 
     scores: Tensor
@@ -80,7 +82,8 @@ class Blocks(nn.Module):
         best = max(free)
         # Without any evidence all hops count alike, and so do both blocks.
         self.chosen.fill_(free.index(best) if best > 0 else len(free) - 1)
-        weight = min(1.0, max(0.0, learned - noise(view.num_nodes)) / best) ** GAMMA if best > 0 else 1.0
+        quotient = (learned - noise(view.num_nodes)) / best if best > 0 else 1.0
+        weight = min(max(quotient, LEAST), 1.0) ** GAMMA
         blocks = self._blocks(view, encode(view))
         means = [block.mean(0) for block in blocks]
         sizes = [(block - mean).square().sum(1).mean().sqrt() for block, mean in zip(blocks, means, strict=True)]
