@@ -55,6 +55,9 @@ baselines: $(VENV)/.ready ## Run the recipes of all methods whose records are mi
 quality: $(VENV)/.ready ## The default beside training-free methods: docs/quality.md; hours
 	$(BIN)/python benchmarks/quality.py
 
+selection: $(VENV)/.ready ## Whether label-free figures choose settings better than the default: docs/selection.md
+	$(BIN)/python benchmarks/selection.py
+
 clusters: $(VENV)/.ready ## Settings, the released bias and clusters: docs/clustering.md
 	$(BIN)/python benchmarks/bias.py
 	$(BIN)/python benchmarks/clusters.py

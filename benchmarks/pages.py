@@ -67,6 +67,7 @@ GROUPS = (
     Group("quality", "quality.json", (*TRAINING, "experiments.references"), (
         Page("docs/quality.md", "tables", "block"),
     )),
+    Group("selection", "selection.json", TRAINING, (Page("docs/selection.md", "tables", "block"),)),
     Group("clusters", "clusters.json", TRAINING, (Page("docs/clustering.md", "clusters", "block"),)),
     Group("bias", "bias.json", TRAINING, (Page("docs/clustering.md", "bias", "block"),)),
     Group("eigenvalue_floor", "eigenvalue_floor.json", TRAINING),
