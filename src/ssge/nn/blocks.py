@@ -20,6 +20,8 @@ LEARNED: tuple[Block, ...] = ("learned",)
 """What an encoder learned, and nothing beside it."""
 Encode: TypeAlias = Callable[[View], Tensor]
 
+MARGIN = 1.03
+"""By how much a filter must score above the mean of all hops, which forgets nothing, to take its place."""
 GAMMA = 5.0
 """How much less the encoder's output weighs that is worse than propagation."""
 LEAST = 0.25
@@ -33,13 +35,14 @@ class Blocks(nn.Module):
     columns with mean 0 and rows with a mean squared length of 1, before its weight. A linear classifier can use
     whatever serves it best, and what has a small weight hardly disturbs it.
 
-    Filter and weight come from the graph without labels. With s the score of a block by data that it was not made of
-    (`ssge.ops.held_out`), the filter is the one with the largest score, and
+    Filter and weight come from the graph without labels, by the score s of a block by data that it was not made of
+    (`ssge.ops.held_out`). The filter is the one with the largest score, where the mean of all hops counts 3 % more, and
+    X itself one standard deviation :math:`\sigma` of noise more. The weight is
 
     .. math:: w = \operatorname{clip}\left(\frac{s(Z) - \sigma}{s(F)}, \frac14, 1\right)^\gamma, \qquad \gamma = 5,
 
-    where :math:`\sigma` is the noise of a score. Noisy features go far, features of nodes among strangers stay as they
-    are, and an encoder that has washed them out counts little.
+    Noisy features go far, features of nodes among strangers stay as they are, and an encoder that has washed them out
+    counts little.
     """
 
     scores: Tensor
@@ -78,18 +81,25 @@ class Blocks(nn.Module):
             yield encode(view._replace(features=features, adjacency=adjacency))
 
         self.scores.copy_(held_out_scores(view.features, view.adjacency, make))
-        *free, learned = self.scores.tolist()
-        best = max(free)
-        # Without any evidence all hops count alike, and so do both blocks.
-        self.chosen.fill_(free.index(best) if best > 0 else len(free) - 1)
-        quotient = (learned - noise(view.num_nodes)) / best if best > 0 else 1.0
-        weight = min(max(quotient, LEAST), 1.0) ** GAMMA
+        index, weight = self._choice(view.num_nodes)
+        self.chosen.fill_(index)
         blocks = self._blocks(view, encode(view))
         means = [block.mean(0) for block in blocks]
         sizes = [(block - mean).square().sum(1).mean().sqrt() for block, mean in zip(blocks, means, strict=True)]
         scales = [w / float(size) if size > 0 else w for w, size in zip((1.0, weight), sizes, strict=True)]
         self.shift.copy_(torch.cat(means))
         self.scales.copy_(torch.tensor(scales))
+
+    def _choice(self, num_nodes: int) -> tuple[int, float]:
+        """Return the filter and the weight of what was learned; without any evidence all hops and blocks count alike."""
+        *free, learned = self.scores.tolist()
+        last = len(free) - 1
+        if max(free) == 0:
+            return last, 1.0
+        favored = [free[0] + noise(num_nodes), *free[1:last], MARGIN * free[last]]
+        index = favored.index(max(favored))
+        quotient = (learned - noise(num_nodes)) / free[index] if free[index] > 0 else 1.0
+        return index, min(max(quotient, LEAST), 1.0) ** GAMMA
 
     @torch.no_grad()
     def forward(self, view: View, learned: Tensor) -> Tensor:
