@@ -91,14 +91,14 @@ class Blocks(nn.Module):
         self.scales.copy_(torch.tensor(scales))
 
     def _choice(self, num_nodes: int) -> tuple[int, float]:
-        """Return the filter and the weight of what was learned; without any evidence all hops and blocks count alike."""
+        """Return the filter and the weight of what was learned; without evidence all hops and both blocks count alike."""
         *free, learned = self.scores.tolist()
         last = len(free) - 1
         if max(free) == 0:
             return last, 1.0
         favored = [free[0] + noise(num_nodes), *free[1:last], MARGIN * free[last]]
         index = favored.index(max(favored))
-        quotient = (learned - noise(num_nodes)) / free[index] if free[index] > 0 else 1.0
+        quotient = (learned - noise(num_nodes)) / max(free[index], 1e-30)
         return index, min(max(quotient, LEAST), 1.0) ** GAMMA
 
     @torch.no_grad()
