@@ -91,7 +91,7 @@ class Blocks(nn.Module):
         self.scales.copy_(torch.tensor(scales))
 
     def _choice(self, num_nodes: int) -> tuple[int, float]:
-        """Return the filter and the weight of what was learned; without evidence all hops and both blocks count alike."""
+        """Return filter and weight of what was learned; without evidence all hops and both blocks count alike."""
         *free, learned = self.scores.tolist()
         last = len(free) - 1
         if max(free) == 0:
