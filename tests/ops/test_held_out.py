@@ -66,18 +66,20 @@ def test_a_block_sees_half_of_the_columns_and_edges_and_is_judged_by_the_others(
     assert parts[0] | parts[1] == set(map(tuple, graph.edges.T.tolist())) and not parts[0] & parts[1]
     assert not {(b, a) for a, b in parts[0]} & parts[1]  # both directions go together
     own, neighbors = first.targets
-    torch.testing.assert_close(own.kernel.rows @ own.kernel.rows.T, _kernel(X[own.nodes][:, kept[1]]))
+    left, deviations, _ = torch.linalg.svd(X[:, kept[1]] - X[:, kept[1]].mean(0), full_matrices=False)
+    held = left * deviations.sqrt()  # directions count by their deviation instead of their variance
+    torch.testing.assert_close(own.kernel.rows @ own.kernel.rows.T, _gram(held[own.nodes]))
     weights = {tuple(edge): w for edge, w in zip(graph.edges.T.tolist(), graph.weights, strict=True)}
     means = torch.zeros(len(neighbors.nodes), 5, dtype=torch.float64)
     for row, node in enumerate(neighbors.nodes.tolist()):
         total = 0.0
         for source, target in parts[1]:
             if target == node:
-                means[row] += weights[source, target] * X[source, kept[1]]
+                means[row] += weights[source, target] * held[source]
                 total += weights[source, target]
         assert total > 0
         means[row] /= total
-    torch.testing.assert_close(neighbors.kernel.rows @ neighbors.kernel.rows.T, _kernel(means))
+    torch.testing.assert_close(neighbors.kernel.rows @ neighbors.kernel.rows.T, _gram(means))
 
 
 def _edges(adjacency: Adjacency) -> list[list[int]]:
@@ -87,15 +89,18 @@ def _edges(adjacency: Adjacency) -> list[list[int]]:
     return pairs[pairs[:, 0] != pairs[:, 1]].tolist()
 
 
-def _kernel(rows: Tensor) -> Tensor:
-    left, deviations, _ = torch.linalg.svd(rows - rows.mean(0), full_matrices=False)
-    return left * deviations @ left.T
+def _gram(rows: Tensor) -> Tensor:
+    centered = rows - rows.mean(0)
+    return centered @ centered.T
 
 
 def test_alignment_is_that_of_the_kernels_without_their_diagonals() -> None:
     b, x = RNG.normal(size=(30, 4)), RNG.normal(size=(30, 3))
     x[:, 0] += b[:, 0]
-    kernels = [_kernel(torch.from_numpy(rows)).numpy()[~np.eye(30, dtype=bool)] for rows in (b, x)]
+    kernels = []
+    for rows in (b, x):
+        centered = rows - rows.mean(axis=0)
+        kernels.append((centered @ centered.T)[~np.eye(30, dtype=bool)])
     expected = kernels[0] @ kernels[1] / np.linalg.norm(kernels[0]) / np.linalg.norm(kernels[1])
     turned = b @ np.linalg.qr(RNG.normal(size=(4, 4)))[0] * 7 + 5
     for rows in (b, turned):  # blind to rotations, scale and shifts

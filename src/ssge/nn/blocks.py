@@ -20,7 +20,7 @@ LEARNED: tuple[Block, ...] = ("learned",)
 """What an encoder learned, and nothing beside it."""
 Encode: TypeAlias = Callable[[View], Tensor]
 
-MARGIN = 1.03
+MARGIN = 1.08
 """By how much a filter must score above the mean of all hops, which forgets nothing, to take its place."""
 GAMMA = 5.0
 """How much less the encoder's output weighs that is worse than propagation."""
@@ -36,7 +36,7 @@ class Blocks(nn.Module):
     whatever serves it best, and what has a small weight hardly disturbs it.
 
     Filter and weight come from the graph without labels, by the score s of a block by data that it was not made of
-    (`ssge.ops.held_out`). The filter is the one with the largest score, where the mean of all hops counts 3 % more, and
+    (`ssge.ops.held_out`). The filter is the one with the largest score, where the mean of all hops counts 8 % more, and
     X itself one standard deviation :math:`\sigma` of noise more. The weight is
 
     .. math:: w = \operatorname{clip}\left(\frac{s(Z) - \sigma}{s(F)}, \frac14, 1\right)^\gamma, \qquad \gamma = 5,

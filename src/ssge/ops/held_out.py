@@ -2,22 +2,21 @@ r"""Held-out evidence: how well a block of columns tells which nodes are alike, 
 
 Feature columns and edges fall at random into two halves each. A block B (n x d) is made of one half of both, by
 propagation or by a trained encoder. The other half, features X_b and edges E_b, gives two targets: the node's own
-X_b, and N, the mean of X_b over the neighbors that E_b joins it to. The kernels of block and target are compared over
-pairs of different nodes:
+X_b, and N, the mean of X_b over the neighbors that E_b joins it to. The kernels of block and target, both with centered
+columns, are compared over pairs of different nodes:
 
 .. math:: \rho(B, T) = \frac{\langle K, L \rangle}{\sqrt{\langle K, K \rangle \langle L, L \rangle}}, \qquad
-   \langle K, L \rangle = \sum_{i \ne j} K_{ij} L_{ij}, \quad K = B (B' B)^{-1/2} B', \; L = T (T' T)^{-1/2} T',
+   \langle K, L \rangle = \sum_{i \ne j} K_{ij} L_{ij}, \quad K = B B', \; L = T T',
 
-with centered columns. This is centered kernel alignment (Cortes et al., 2012) with held-out data in place of labels,
-and with a flatter spectrum: directions count by their deviation, not by their variance, so that a single one, such as
-the length of a text, does not decide alone. The score of a block is
+which is centered kernel alignment (Cortes et al., 2012) with held-out data in place of labels. The score of a block is
 
-.. math:: s(B) = \rho(B, X_b) + 3 \rho(B, N).
+.. math:: s(B) = \rho(B, X_b) + 2 \rho(B, N).
 
-Neighbors count more, because both halves of a node's own columns share what is its alone. Where edges join strangers, N
-is noise: it adds nothing to any block, and the first term decides. Without the diagonal, noise has an alignment of 0 on
-average. Moments are enough, :math:`\langle K, L \rangle = \|B' T\|_F^2 - \sum_i \|b_i\|^2 \|t_i\|^2` for kernels
-B B' and T T': the cost is linear in the nodes.
+Neighbors count twice, because both halves of a node's own columns share what is its alone, such as the length of its
+text. For the same reason halves of the features are taken with a flatter spectrum, :math:`X (X' X)^{-1/4}`, so that no
+single direction decides. Where edges join strangers, N is noise: it adds nothing to any block, and the first term
+decides. Without the diagonal, noise has an alignment of 0 on average. Moments are enough,
+:math:`\langle K, L \rangle = \|B' T\|_F^2 - \sum_i \|b_i\|^2 \|t_i\|^2`: the cost is linear in the nodes.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from ssge.ops.sparse import csr_tensor, spmm
 Maker: TypeAlias = Callable[[Features, Adjacency, Tensor], Iterable[Tensor]]
 """Makes blocks (n x d) of half of the features, half of the edges, and these features reduced to few columns."""
 
-NEIGHBORS = 3.0
+NEIGHBORS = 2.0
 """How much the alignment with neighbors counts, beside that with the node's own features."""
 _COLUMNS = 256
 _ROWS = 1 << 13
@@ -47,7 +46,7 @@ _ITERATIONS = 2
 
 @torch.no_grad()
 def held_out_scores(features: Features, adjacency: Adjacency, make: Maker) -> Tensor:
-    """Return the score of each block, from 0 to 4 (float64).
+    """Return the score of each block, from 0 to 3 (float64).
 
     Both halves play both parts, and the mean of the two is returned. Halves of the features are reduced to at most 256
     columns first. At most 8,192 nodes are compared.
@@ -63,21 +62,18 @@ def noise(num_nodes: int) -> float:
     r"""Return the standard deviation of the score of a block that has nothing to do with the targets.
 
     An alignment of n nodes in random order varies by :math:`\sqrt 2 / n`. The two alignments add up with weights 1 and
-    3, and the mean of two folds is taken: :math:`\sqrt{(1 + 3^2) \cdot 2 / 2} / n`.
+    2, and the mean of two folds is taken: :math:`\sqrt{(1 + 2^2) \cdot 2 / 2} / n`.
     """
     return math.sqrt(1 + NEIGHBORS**2) / min(num_nodes, _ROWS)
 
 
 class Kernel:
-    """The kernel of the rows of a matrix with centered columns and a flatter spectrum, over pairs of different rows."""
+    """The kernel of the rows of a matrix with centered columns, over pairs of different rows."""
 
     def __init__(self, rows: Tensor) -> None:
-        centered = rows - rows.mean(0)
-        values, vectors = torch.linalg.eigh((centered.T @ centered).double())
-        # Rounding noise is no direction, neither of constant columns nor of dependent ones.
-        least = (10 * torch.finfo(rows.dtype).eps) ** 2 * rows.square().sum().double()
-        kept = values > torch.maximum(least, values[-1] * 10 * torch.finfo(rows.dtype).eps)
-        self.rows = centered @ (vectors[:, kept] * values[kept] ** -0.25).to(rows.dtype)
+        self.rows = rows - rows.mean(0)
+        if self.rows.square().sum() <= (10 * torch.finfo(rows.dtype).eps) ** 2 * rows.square().sum():
+            self.rows.zero_()  # rounding noise of constant columns
         self.squares = self.rows.square().sum(1).double()
         self.size = self.inner(self)
 
@@ -124,13 +120,22 @@ def _folds(features: Features, adjacency: Adjacency) -> Iterator[_Fold]:
     edges = key.fold_in("edges").keep(pairs, 0.5)
     order = key.fold_in("nodes").permutation(n, device)
     halves = [features.mask(columns), features.mask(~columns)]
-    reduced = [half @ right_singular_vectors(half, min(_COLUMNS, p), _ITERATIONS) for half in halves]
+    reduced = [_flattened(half @ right_singular_vectors(half, min(_COLUMNS, p), _ITERATIONS)) for half in halves]
     for half, given, held, gone in zip(halves, reduced, reduced[::-1], (~edges, edges), strict=True):
         part, rest = (adjacency.drop_edges(key, dropped.to(torch.float32)) for dropped in (gone, ~gone))
         neighbors, means = _neighbor_means(rest, held, order)
         own = order[:_ROWS]
         targets = _Target(own, Kernel(held[own]), 1.0), _Target(neighbors, Kernel(means), NEIGHBORS)
         yield _Fold(half, part, given, targets)
+
+
+def _flattened(x: Tensor) -> Tensor:
+    """Return x (x'x)^(-1/4) of centered columns, without directions that are rounding noise."""
+    centered = x - x.mean(0)
+    values, vectors = torch.linalg.eigh((centered.T @ centered).double())
+    eps = torch.finfo(x.dtype).eps
+    kept = values > max((10 * eps) ** 2 * float(x.square().sum()), 10 * eps * float(values[-1:].sum()))
+    return centered @ (vectors[:, kept] * values[kept] ** -0.25).to(x.dtype)
 
 
 def _neighbor_means(adjacency: Adjacency, x: Tensor, order: Tensor) -> tuple[Tensor, Tensor]:

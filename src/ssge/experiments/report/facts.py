@@ -120,7 +120,7 @@ _MEANINGS = {
         "Held-out edges, AUC",
         "how often the ends of an unseen edge are more alike than two others; 0.5: by chance",
     ),
-    "alignment_features": ("Alignment of the features", "with features and neighbors that were held out; at most 4"),
+    "alignment_features": ("Alignment of the features", "with features and neighbors that were held out; at most 3"),
     "alignment_propagated": ("Alignment of propagated features", "the same for the best way to propagate them"),
     "alignment_learned": ("Alignment of the encoder", "the same for what was learned"),
     "alignment_untrained": ("Alignment with its beginning", "of the encoder; near 1, training has changed little"),
