@@ -25,7 +25,7 @@ from pages import table as markdown
 from quality import graph_of
 from ssge.datasets.splits import random_splits
 from ssge.evaluation import LbfgsProbe, cluster, geometry, linear_probes
-from ssge.evaluation.clustering import kmeans_labels
+from ssge.evaluation.clustering import kmeans
 from ssge.graph import Graph
 from ssge.methods.ssge import SSGE
 from ssge.ops.held_out import Kernel, held_out_scores
@@ -80,7 +80,7 @@ def figures_of(method: SSGE, view: View, graph: Graph, loss: float) -> dict[str,
     """Return the label-free figures of a fitted method, all the better the larger."""
     embedding = method.encode(view)
     source, target = graph.edges
-    assigned = kmeans_labels(embedding.numpy(), CLUSTERS)
+    assigned = kmeans(embedding.numpy(), CLUSTERS).labels
     first, second = (Kernel(method.encode(half)) for half in halves(view))
     propagated = power(view.adjacency, view.features @ torch.eye(graph.num_features), 2)
 

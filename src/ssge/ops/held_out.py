@@ -32,7 +32,7 @@ from ssge.ops.adjacency import Adjacency
 from ssge.ops.features import Features
 from ssge.ops.random import Key
 from ssge.ops.reduction import right_singular_vectors
-from ssge.ops.sparse import csr_tensor, spmm
+from ssge.ops.sparse import spmm
 
 Maker: TypeAlias = Callable[[Features, Adjacency, Tensor], Iterable[Tensor]]
 """Makes blocks (n x d) of half of the features, half of the edges, and these features reduced to few columns."""
@@ -142,7 +142,7 @@ def _neighbor_means(adjacency: Adjacency, x: Tensor, order: Tensor) -> tuple[Ten
     """Return the first nodes in an order that have in-neighbors, and the mean of x over these, by edge weight."""
     edges = adjacency.entries[0]
     nodes = order[(edges.indptr.diff() > 1)[order]][:_ROWS]  # one entry is the self-loop
-    sums = spmm(csr_tensor(edges, x.shape[0]), torch.cat([x, torch.ones_like(x[:, :1])], 1))
+    sums = spmm(edges, torch.cat([x, x.new_ones(x.shape[0], 1)], 1))
     sums[:, :-1] -= x
     sums[:, -1] -= 1
     return nodes, (sums[:, :-1] / sums[:, -1:])[nodes]
