@@ -114,7 +114,7 @@ def measure(name: str, seeds: int, splits: int) -> dict[str, Any]:
     labels, (source, target) = graph.labels, graph.edges
     assert labels is not None
     columns = min(COLUMNS, graph.num_features)
-    rows = {row: scores(make(graph, columns=columns), graph, splits) for row, make in FREE.items()}
+    rows = {row: scores(make(graph, components=columns), graph, splits) for row, make in FREE.items()}
     learned, default, facts = [], [], []
     for seed in range(seeds):
         embedding, output, found = fitted(graph, seed)

@@ -333,7 +333,7 @@ class SSGE(GraphEmbedder):
         ``gcn``, or ``mlp`` for features alone with batch normalization.
     lr, weight_decay
         Of Adam.
-    blocks, columns
+    blocks, components
         What stands beside the learned columns: see `ssge.nn.blocks.Blocks`.
     batch_nodes
         Nodes per training step, several times the embedding width. Bounds the memory on a large graph.
@@ -376,7 +376,7 @@ class SSGE(GraphEmbedder):
     alignment_weight: float | None = None
     activation: Literal["elu", "relu", "none"] | None = None
     blocks: Sequence[Literal["propagated", "learned"]] | None = None
-    columns: int | None = None
+    components: int | None = None
     output_bias: bool | None = None
     offset: float | None = None
     normalization: Literal["out-in", "in"] | None = None

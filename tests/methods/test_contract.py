@@ -55,7 +55,7 @@ SMALL: dict[str, Any] = {
     "heads": 2,
     "anchors": 20,
     "centroids": 10,
-    "columns": 7,
+    "components": 7,
     "hops": 3,
 }
 RATES: dict[str, Any] = {

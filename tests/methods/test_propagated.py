@@ -22,8 +22,8 @@ names = pytest.mark.parametrize("name", ["sgc", "ssgc", "nafs"])
 
 @names
 def test_without_reduction_all_inner_products_are_those_of_the_propagated_features(name: str) -> None:
-    few = plan(GRAPH.info, name, settings={"columns": 29}, precision="float64")
-    whole = plan(GRAPH.info, name, settings={"columns": 30}, precision="float64")
+    few = plan(GRAPH.info, name, settings={"components": 29}, precision="float64")
+    whole = plan(GRAPH.info, name, settings={"components": 30}, precision="float64")
     assert fit(GRAPH, few).embedding.vectors.shape == (60, 29)
     vectors = fit(GRAPH, whole).embedding.vectors
     raw = whole.build(GRAPH).embed(GRAPH).numpy()
@@ -32,7 +32,7 @@ def test_without_reduction_all_inner_products_are_those_of_the_propagated_featur
 
 @names
 def test_fitted_columns_stay_with_the_model(name: str, tmp_path: Path) -> None:
-    planned = plan(GRAPH.info, name, settings={"columns": 8}, precision="float64")
+    planned = plan(GRAPH.info, name, settings={"components": 8}, precision="float64")
     run = fit(GRAPH, planned, RunFolder(tmp_path / "run"))
     model = RunFolder(tmp_path / "run").read_model()
     expected = run.method.embed(OTHER)

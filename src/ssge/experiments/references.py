@@ -29,7 +29,7 @@ def raw_features(graph: Graph) -> NDArray[np.floating[Any]]:
 
 def training_free(graph: Graph, method: str, **settings: Any) -> NDArray[np.floating[Any]]:
     """Return the raw embedding of a training-free method (`ssge.methods`), by default with all columns of features."""
-    settings = {"columns": graph.num_features} | settings
+    settings = {"components": graph.num_features} | settings
     precision: Precision = "float64" if graph.features.dtype == np.float64 else "float32"
     planned = plan(graph.info, method, settings=settings, precision=precision)
     return _raw(planned.build(graph), graph.without_labels())

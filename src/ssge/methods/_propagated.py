@@ -22,7 +22,7 @@ class PropagatedConfig(BaseConfig):
     """Settings that training-free methods have in common."""
 
     hops: PositiveInt = Field(8, description="Hops that features travel along edges [K].")
-    columns: PositiveInt = Field(
+    components: PositiveInt = Field(
         512, description="Columns of the embedding at most: wider features are reduced to their leading directions."
     )
     normalization: Normalization = Field("out-in", description="Degrees in the normalization of the adjacency.")
@@ -45,7 +45,7 @@ class Propagated(Method):
     def __init__(self, config: PropagatedConfig, info: GraphInfo, generator: torch.Generator) -> None:
         super().__init__(config, info)
         self.normalization = config.normalization
-        self.encoder = Propagation(info.num_features, config.columns, config.hops, self.propagate)
+        self.encoder = Propagation(info.num_features, config.components, config.hops, self.propagate)
 
     @abstractmethod
     def propagate(self, adjacency: Adjacency, h: Tensor, chunk: int) -> Tensor:

@@ -51,7 +51,7 @@ class SSGEConfig(NodeBatchConfig):
         description="Columns of an embedding, side by side: learned (the paper's), propagated (features, by the filter "
         "that suits the graph). The weight is chosen without labels.",
     )
-    columns: PositiveInt = Field(
+    components: PositiveInt = Field(
         512, description="Of the block propagated: wider features are reduced to so many leading directions."
     )
     output_bias: bool = Field(False, description="A bias in the last layer, which drifts at random; as released.")
@@ -133,7 +133,7 @@ class SSGE(Method):
         self.running = RunningCovariance(config.widths[-1], momentum) if momentum else None
         self.blocks = None
         if config.blocks != LEARNED:
-            self.blocks = Blocks(info.num_features, config.columns, config.widths[-1])
+            self.blocks = Blocks(info.num_features, config.components, config.widths[-1])
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
 
     @classmethod

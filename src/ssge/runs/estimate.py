@@ -135,7 +135,7 @@ def _generous(graph: Graph, plan: Plan, itemsize: int) -> int:
     """Return bytes that a training surely does not exceed."""
     n, m, p, _ = graph.info
     config: Any = plan.config
-    widths = getattr(config, "widths", None) or (getattr(config, "width", None) or getattr(config, "columns", 64),)
+    widths = getattr(config, "widths", None) or (getattr(config, "width", None) or getattr(config, "components", 64),)
     dense = 0 if hasattr(graph.features, "nnz") else 4 * p
     heads = getattr(config, "heads", 1)
     walks = getattr(config, "batch", 0) * getattr(config, "walk_length", 0) * 40
@@ -163,7 +163,7 @@ def _smaller(config: Any) -> str:
         return f"{batch} (batch_nodes{now}) or {smaller}"
     if hasattr(config, "batch"):
         return f"a smaller batch (now {config.batch}) or width (now {config.width})"
-    return f"fewer columns (now {config.columns})" if hasattr(config, "columns") else "a smaller graph"
+    return f"fewer components (now {config.components})" if hasattr(config, "components") else "a smaller graph"
 
 
 def _streamed(graph: Graph, plan: Plan, free: int) -> str:
