@@ -80,7 +80,7 @@ def figures_of(method: SSGE, view: View, graph: Graph, loss: float) -> dict[str,
     """Return the label-free figures of a fitted method, all the better the larger."""
     embedding = method.encode(view)
     source, target = graph.edges
-    assigned = kmeans(embedding.numpy(), CLUSTERS).labels
+    assigned = kmeans(embedding.numpy(), CLUSTERS).cluster
     first, second = (Kernel(method.encode(half)) for half in halves(view))
     propagated = power(view.adjacency, view.features @ torch.eye(graph.num_features), 2)
 
@@ -151,7 +151,7 @@ def block(record: Any) -> str:
             correlation, lost = np.mean(pairs, axis=0)
             worst = max(pair[1] for pair in pairs)
             lines.append([criterion, meaning, f"{correlation:+.2f}", f"{lost:.2f}", f"{worst:.1f}"])
-        losses = {"the default": [], "a random pick": []}
+        losses: dict[str, list[float]] = {"the default": [], "a random pick": []}
         for name in graphs:
             scores = [100 * run[what] for run in record.figures[name]]
             usual = next(score for run, score in zip(record.figures[name], scores, strict=True) if run["default"])

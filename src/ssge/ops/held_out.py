@@ -135,7 +135,8 @@ def _flattened(x: Tensor) -> Tensor:
     values, vectors = torch.linalg.eigh((centered.T @ centered).double())
     eps = torch.finfo(x.dtype).eps
     kept = values > max((10 * eps) ** 2 * float(x.square().sum()), 10 * eps * float(values[-1:].sum()))
-    return centered @ (vectors[:, kept] * values[kept] ** -0.25).to(x.dtype)
+    powers = values[kept].rsqrt().sqrt()
+    return centered @ (vectors[:, kept] * powers).to(x.dtype)
 
 
 def _neighbor_means(adjacency: Adjacency, x: Tensor, order: Tensor) -> tuple[Tensor, Tensor]:
