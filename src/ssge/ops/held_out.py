@@ -136,7 +136,8 @@ def _flattened(x: Tensor) -> Tensor:
     eps = torch.finfo(x.dtype).eps
     kept = values > max((10 * eps) ** 2 * float(x.square().sum()), 10 * eps * float(values[-1:].sum()))
     powers = values[kept].rsqrt().sqrt()
-    return centered @ (vectors[:, kept] * powers).to(x.dtype)
+    flattened: Tensor = centered @ (vectors[:, kept] * powers).to(x.dtype)
+    return flattened
 
 
 def _neighbor_means(adjacency: Adjacency, x: Tensor, order: Tensor) -> tuple[Tensor, Tensor]:
