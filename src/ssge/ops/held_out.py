@@ -135,8 +135,8 @@ def _flattened(x: Tensor) -> Tensor:
     values, vectors = torch.linalg.eigh((centered.T @ centered).double())
     eps = torch.finfo(x.dtype).eps
     kept = values > max((10 * eps) ** 2 * float(x.square().sum()), 10 * eps * float(values[-1:].sum()))
-    powers = values[kept].rsqrt().sqrt()
-    flattened: Tensor = centered @ (vectors[:, kept] * powers).to(x.dtype)
+    powers = torch.where(kept, values.clamp_min(torch.finfo(values.dtype).tiny).rsqrt().sqrt(), 0)
+    flattened: Tensor = centered @ (vectors * powers).to(x.dtype)
     return flattened
 
 
