@@ -50,7 +50,7 @@ class Uses:
     def neighbors(
         self,
         ids: Sequence[Any] | None = None,
-        k: int = 10,
+        k: int | None = None,
         *,
         metric: Metric = "cosine",
         backend: Backend = "exact",

@@ -69,3 +69,11 @@ def test_what_is_refused() -> None:
         search(vectors(50), np.array([0]), 3, backend="faiss", recall=0)
     with pytest.raises(InputError, match=r"k must be 1\.\.49"):
         search(vectors(50), np.array([0]), 50, backend="faiss")
+
+
+def test_a_small_embedding_has_as_many_neighbors_as_other_rows() -> None:
+    rows = np.random.default_rng(0).normal(size=(30, 4))
+    assert search(rows, np.arange(2)).position.shape == (2, 10)
+    assert search(rows[:5], np.arange(2)).position.shape == (2, 4)
+    with pytest.raises(InputError, match=r"k must be 1\.\.4 .*received 10"):
+        search(rows[:5], np.arange(2), 10)

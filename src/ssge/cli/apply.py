@@ -25,7 +25,7 @@ def neighbors(
     run: Vectors,
     /,
     *ids: str,
-    k: Count = 10,
+    k: Count | None = None,
     every: Annotated[bool, Parameter(name="--all", negative="")] = False,
     metric: Literal["cosine", "euclidean"] = "cosine",
     backend: Literal["exact", "faiss"] = "exact",
@@ -43,7 +43,7 @@ def neighbors(
     ids
         The nodes asked about; with --show, names in its first column will do.
     k
-        How many neighbors of each.
+        How many neighbors of each; 10 if not given, or all other nodes where there are fewer.
     every
         Ask about all nodes; needs --out.
     metric

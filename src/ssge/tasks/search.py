@@ -25,7 +25,7 @@ _QUERIES = 1 << 14  # searched at once
 def search(
     vectors: ArrayLike,
     queries: NDArray[np.int64],
-    k: int = 10,
+    k: int | None = None,
     metric: Metric = "cosine",
     backend: Backend = "exact",
     recall: float = 0.95,
@@ -42,7 +42,7 @@ def search(
     queries
         Positions of the nodes asked about.
     k
-        How many neighbors.
+        How many neighbors; None: 10, or all other nodes where there are fewer.
     metric
         ``cosine`` (scores are cosines, largest first) or ``euclidean`` (scores are distances, smallest first).
     backend
@@ -57,6 +57,7 @@ def search(
         are left, positions are -1.
     """
     rows = checked_embedding(vectors)
+    k = max(1, min(10, rows.shape[0] - 1)) if k is None else k
     if backend not in BACKENDS:
         raise UnknownNameError("backend", backend, BACKENDS)
     if backend == "exact":
