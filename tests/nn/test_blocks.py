@@ -94,3 +94,9 @@ def test_the_paper_s_embedding_has_no_blocks() -> None:
     for name, tensor in method.state_dict().items():
         if name != "scale":
             assert torch.equal(beside.state_dict()[name], tensor), name  # the training is the same
+
+
+def test_rows_that_are_all_alike_are_not_centered_away() -> None:
+    ring = np.stack([np.arange(12), (np.arange(12) + 1) % 12])
+    _, found = fitted(Graph.of(edges=ring, features=np.ones((12, 1)), dtype=np.float64), epochs=0)
+    assert np.abs(found).max() > 0.1 and np.ptp(found, axis=0).max() < 1e-12

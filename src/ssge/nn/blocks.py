@@ -83,12 +83,9 @@ class Blocks(nn.Module):
         self.scores.copy_(held_out_scores(view.features, view.adjacency, make))
         index, weight = self._choice(view.num_nodes)
         self.chosen.fill_(index)
-        blocks = self._blocks(view, encode(view))
-        means = [block.mean(0) for block in blocks]
-        sizes = [(block - mean).square().sum(1).mean().sqrt() for block, mean in zip(blocks, means, strict=True)]
-        scales = [w / float(size) if size > 0 else w for w, size in zip((1.0, weight), sizes, strict=True)]
-        self.shift.copy_(torch.cat(means))
-        self.scales.copy_(torch.tensor(scales))
+        shifts, scales = zip(*(_standardized(block) for block in self._blocks(view, encode(view))), strict=True)
+        self.shift.copy_(torch.cat(shifts))
+        self.scales.copy_(torch.tensor([scales[0], weight * scales[1]]))
 
     def _choice(self, num_nodes: int) -> tuple[int, float]:
         """Return filter and weight of what was learned; without evidence all hops and both blocks count alike."""
@@ -109,3 +106,15 @@ class Blocks(nn.Module):
 
     def _blocks(self, view: View, learned: Tensor) -> tuple[Tensor, Tensor]:
         return filtered(view.adjacency, self.reduction(view), self.filter), learned
+
+
+def _standardized(block: Tensor) -> tuple[Tensor, float]:
+    """Return the means of the columns, and one over the root of the mean squared length of centered rows.
+
+    Rows that are all alike are not centered: what is left of them would be rounding noise or zeros.
+    """
+    mean = block.mean(0)
+    whole, size = (float(rows.square().sum(1).mean().sqrt()) for rows in (block, block - mean))
+    if size <= 10 * torch.finfo(block.dtype).eps * whole:
+        mean, size = torch.zeros_like(mean), whole
+    return mean, 1 / size if size > 0 else 1.0
