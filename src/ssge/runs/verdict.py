@@ -118,7 +118,7 @@ def verdict(figures: Mapping[str, float]) -> str:
         better = "plain features" if features > propagated else "propagated features"
         return (
             f"No better than propagation: {better} say more about held-out features than the encoder (alignment "
-            f"{free:.3f}, {learned:.3f}). The blocks beside it hold them; ssge fit --method ssgc gives them alone."
+            f"{free:.3f}, {learned:.3f}). The columns beside it hold them; ssge fit --method ssgc gives them alone."
         )
     parts = [f"an effective rank of {rank:.0f}"] if np.isfinite(rank) else []
     parts += [] if edges is None else [f"AUC {edges:.2f} on edges that were held out"]
