@@ -2,7 +2,7 @@
 
 The configurations have the paper's numbers of parameters. Four differ in that from the recipes, which follow accuracy:
 DGI has two layers and a linear map of the summary, GRACE has narrower layers, HomoGCL has two layers on CiteSeer too,
-and SSGE has a bias in its last layer. Everything else, the number of epochs too, is that of the recipe without ``-fast``.
+and SSGE has a bias in its last layer. All else, the number of epochs too, is that of the recipe without ``-fast``.
 """
 
 from __future__ import annotations
