@@ -37,7 +37,19 @@ def losses(method: Method, **options: Any) -> list[float]:
 
 
 def test_every_method_of_node_batches_can_sample() -> None:
-    assert set(SAMPLED) >= {"ssge", "cca_ssg", "g_bt", "bgrl", "grace", "gca", "costa", "dgi", "ggd"}
+    assert set(SAMPLED) >= {
+        "ssge",
+        "cca_ssg",
+        "g_bt",
+        "bgrl",
+        "grace",
+        "gca",
+        "gcool",
+        "costa",
+        "homogcl",
+        "dgi",
+        "ggd",
+    }
 
 
 @pytest.mark.parametrize("name", SAMPLED)
@@ -51,7 +63,7 @@ def test_training_on_samples_is_finite_and_repeatable(name: str) -> None:
     assert torch.equal(*found)
 
 
-@pytest.mark.parametrize("name", ["ssge", "cca_ssg", "grace", "gca", "costa"])
+@pytest.mark.parametrize("name", ["ssge", "cca_ssg", "grace", "gca", "gcool", "costa", "homogcl"])
 def test_without_a_limit_losses_are_those_of_node_batches(name: str) -> None:
     """Methods that normalize or shuffle the rows of the subgraph itself see other rows, so they are left out."""
     whole = losses(built(name, batch_nodes=30))

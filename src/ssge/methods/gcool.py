@@ -10,16 +10,17 @@ from torch import Tensor, nn
 
 from ssge.graph import GraphInfo
 from ssge.methods._adaptive import Adaptive, AdaptiveConfig, Batch
+from ssge.methods._base import NodeBatchConfig
 from ssge.objectives import Losses
 from ssge.objectives.community import community_contrast, deca
 from ssge.objectives.infonce import infonce
 from ssge.ops.communities import soft_assignments
-from ssge.ops.edges import edge_matrix, without_loops
+from ssge.ops.edges import edge_matrix, edges_among, without_loops
 from ssge.ops.random import Key
 from ssge.views import augmented
 
 
-class GCooLConfig(AdaptiveConfig):
+class GCooLConfig(AdaptiveConfig, NodeBatchConfig):
     """Settings of gCooL."""
 
     communities: PositiveInt = Field(10, description="Number of communities [K].")
@@ -38,6 +39,10 @@ class GCooL(Adaptive):
 
     in which DeCA is the mean over both views. Centers of communities are parameters that learn from DeCA alone. Nodes
     take part with their projections, in the assignment to communities as well. Views are drawn as in GCA.
+
+    With ``batch_nodes`` an epoch is several steps, each on some nodes, drawn anew, with the edges among them: the
+    density within communities then counts less, by the share of the nodes that a step takes. Without a recipe, graphs
+    of more than 16,384 nodes are trained so.
 
     Random: the initial weights and centers, the dropped edges and the masked columns of each view. Cost of a step: two
     passes of the encoder, O(n^2 d) time for the similarities of nodes and O(m K + n K d) for the communities.
@@ -65,7 +70,7 @@ class GCooL(Adaptive):
         h1, h2 = (self.projector(h) for h in self.encoded(views))
         nodes = infonce(h1, h2, c.temperature, intra=False, symmetric=not c.one_sided)
         r1, r2 = (soft_assignments(h, self.centers, c.temperature) for h in (h1, h2))
-        a1, a2 = (edge_matrix(without_loops(view.adjacency.entries[0])) for view in views)
+        a1, a2 = (edge_matrix(without_loops(edges_among(view.adjacency, view.seeds))) for view in views)
         density = (deca(r1, a1, c.density_penalty) + deca(r2, a2, c.density_penalty)) / 2
         contrast = community_contrast(h1, h2, r1.argmax(1), r2.argmax(1), c.communities, c.temperature)
         part, share = self.weights()

@@ -7,19 +7,20 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from ssge.graph import GraphInfo
-from ssge.methods._base import EdgeDrop, Epochs, FeatureMask, Method, MethodConfig, WeightDecay, Widths
+from ssge.methods._base import EdgeDrop, Epochs, FeatureMask, Method, NodeBatchConfig, WeightDecay, Widths
 from ssge.nn.encoders import GCN
 from ssge.nn.heads import Head
 from ssge.objectives import Losses
 from ssge.objectives.homophily import homophily, saliency
 from ssge.objectives.infonce import infonce
 from ssge.ops.communities import community_means, distance_assignments
+from ssge.ops.edges import edges_among
 from ssge.ops.positives import k_means
 from ssge.ops.random import Key
 from ssge.views import Compose, DropEdges, MaskFeatures, View
 
 
-class HomoGCLConfig(MethodConfig):
+class HomoGCLConfig(NodeBatchConfig):
     """Settings of HomoGCL."""
 
     epochs: Epochs = 50
@@ -44,6 +45,9 @@ class HomoGCL(Method):
     In each step k-means of the representations of the clean view gives soft clusters. The loss is InfoNCE of two
     augmented views, in which neighbors are soft positives by the agreement of their clusters and never negatives, plus
     alpha times the disagreement of clusters along the edges of the clean view.
+
+    With ``batch_nodes`` an epoch is several steps, each on some nodes, drawn anew. Their representations are those in
+    whole views; clusters, neighbors and negatives are those among the nodes of the step.
 
     Random: the initial weights, the dropped edges and masked columns of each view, the rows at which k-means begins.
     Cost of a step: three passes of the encoder, O(n^2 d) time for the similarities and O(n k d) for each round of
@@ -73,12 +77,13 @@ class HomoGCL(Method):
 
     def forward(self, view: View, key: Key) -> Losses:
         """Return InfoNCE of two augmented views with neighbors as positives, and the homophily of clusters."""
-        c, edges = self.config, view.adjacency.entries[0]
-        r = self.soft_clusters(self.encoder(view), key.fold_in("clusters").generator(self.device))
-        views = [self.augment(view, key.fold_in(i)) for i in range(2)]
-        h1, h2 = (self.projector(self.encoder(one)) for one in views)
-        e1, e2 = (saliency(r, one.adjacency.entries[0], c.mean_neighbors) for one in views)
-        contrast, along = infonce(h1, h2, c.temperature, pairs=(e1, e2)), homophily(r, edges)
+        c, views = self.config, [self.augment(view, key.fold_in(i)) for i in range(2)]
+        z, h1, h2 = (view.at_seeds(self.encoder(one)) for one in (view, *views))
+        edges, edges1, edges2 = (edges_among(one.adjacency, view.seeds) for one in (view, *views))
+        r = self.soft_clusters(z, key.fold_in("clusters").generator(self.device))
+        pairs = saliency(r, edges1, c.mean_neighbors), saliency(r, edges2, c.mean_neighbors)
+        contrast = infonce(self.projector(h1), self.projector(h2), c.temperature, pairs=pairs)
+        along = homophily(r, edges)
         total = contrast + c.homophily_weight * along
         return Losses(total, {"infonce": contrast.detach(), "homophily": along.detach()})
 

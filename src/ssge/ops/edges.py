@@ -1,12 +1,18 @@
-"""Edges as a plain sparse matrix: without self-loops, ready for products, averaging over neighbors, or with more."""
+"""Edges as a plain sparse matrix: among some nodes, without self-loops, for products and means, or with more edges."""
 
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from ssge.ops.adjacency import Adjacency, Pattern
 from ssge.ops.sampling import Pairs, sample_non_edges
 from ssge.ops.sparse import CSR, SparseMatrix, row_indices, transpose
+
+
+def edges_among(adjacency: Adjacency, nodes: Tensor | None) -> CSR:
+    """Return the entries whose ends are both among some nodes (ascending), numbered by them; None: all entries."""
+    return (adjacency if nodes is None else adjacency.subgraph(nodes)).entries[0]
 
 
 def without_loops(rows: CSR) -> CSR:
@@ -42,7 +48,7 @@ def add_edges(adjacency: Adjacency, count: int, generator: torch.Generator) -> A
     key, values = _keys(incoming, n), incoming.values
     if adjacency.num_entries < n * n:
         drawn = sample_non_edges(Pairs.of(adjacency), count, generator).rows
-        added: torch.Tensor = torch.unique(_keys(drawn, n))
+        added: Tensor = torch.unique(_keys(drawn, n))
         key, values = torch.cat([key, added]), torch.cat([values, values.new_ones(added.numel())])
     key, order = key.sort()
     starts = torch.searchsorted(key, torch.arange(n + 1, device=key.device) * n)
@@ -50,5 +56,5 @@ def add_edges(adjacency: Adjacency, count: int, generator: torch.Generator) -> A
     return Adjacency(Pattern(rows, adjacency.pattern.weighted), adjacency.normalization)
 
 
-def _keys(rows: CSR, n: int) -> torch.Tensor:
+def _keys(rows: CSR, n: int) -> Tensor:
     return row_indices(rows.indptr).long() * n + rows.indices

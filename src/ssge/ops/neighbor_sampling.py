@@ -139,6 +139,10 @@ class SampledAdjacency(Adjacency):
         """Return the adjacency without the edges that the key drops; self-loops always stay."""
         return SampledAdjacency(self.sampler, self.part, self.with_drop(key, rate))
 
+    def subgraph(self, nodes: Tensor) -> Adjacency:
+        """Return the rows and columns of some of its nodes (ascending in the whole graph): all entries, no sample."""
+        return Adjacency(self.pattern, self.normalization, self.drops).subgraph(self.part.nodes[nodes])
+
     def __matmul__(self, dense: Tensor) -> Tensor:
         hop = next(i for i, block in enumerate(self.part.blocks) if block.num_columns == dense.shape[0])
         if hop not in self._matrices:
