@@ -180,7 +180,7 @@ def test_an_interrupted_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
         ("g_bt", {}),
         ("ssge", {"encoder": "mlp"}),
         ("ssge", {"objective": "w-mse"}),
-        ("ssge", {"blocks": ("features", "learned")}),
+        ("ssge", {"blocks": ("propagated", "learned")}),
         ("cca_ssg", {"encoder": "mlp"}),
     ],
 )
