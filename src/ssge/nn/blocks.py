@@ -29,11 +29,12 @@ LEAST = 0.25
 
 
 class Blocks(nn.Module):
-    r"""The embedding :math:`[F \mid w Z]` of propagated features F and encoder output Z, both centered and scaled.
+    r"""The embedding :math:`[F \mid w Z]` of propagated features F and encoder output Z, both scaled.
 
-    F is one of `ssge.ops.propagation.FILTERS` of the features, X V with few columns (`Reduction`). Each block has
-    columns with mean 0 and rows with a mean squared length of 1, before its weight. A linear classifier can use
-    whatever serves it best, and what has a small weight hardly disturbs it.
+    F is one of `ssge.ops.propagation.FILTERS` of the features, X V with few columns (`Reduction`). Each block is
+    divided by the root mean squared distance of its rows from their mean, before its weight. A linear classifier can
+    use whatever serves it best, and what has a small weight hardly disturbs it. Columns are not centered: where the
+    length of a row is what varies most, clusters of centered rows would be those of lengths.
 
     Filter and weight come from the graph without labels, by the score s of a block by data that it was not made of
     (`ssge.ops.held_out`). The filter is the one with the largest score, where the mean of all hops counts 8 % more, and
@@ -47,7 +48,6 @@ class Blocks(nn.Module):
 
     scores: Tensor
     chosen: Tensor
-    shift: Tensor
     scales: Tensor
 
     def __init__(self, inputs: int, columns: int, width: int) -> None:
@@ -56,7 +56,6 @@ class Blocks(nn.Module):
         self.widths = [self.reduction.width, width]
         self.register_buffer("scores", torch.zeros(len(FILTERS) + 1, dtype=torch.float64))
         self.register_buffer("chosen", torch.tensor(-1))
-        self.register_buffer("shift", torch.zeros(sum(self.widths)))
         self.register_buffer("scales", torch.zeros(2))
 
     @property
@@ -83,9 +82,8 @@ class Blocks(nn.Module):
         self.scores.copy_(held_out_scores(view.features, view.adjacency, make))
         index, weight = self._choice(view.num_nodes)
         self.chosen.fill_(index)
-        shifts, scales = zip(*(_standardized(block) for block in self._blocks(view, encode(view))), strict=True)
-        self.shift.copy_(torch.cat(shifts))
-        self.scales.copy_(torch.tensor([scales[0], weight * scales[1]]))
+        spreads = torch.stack([_spread(block) for block in self._blocks(view, encode(view))])
+        self.scales.copy_(torch.tensor([1.0, weight]) / spreads.cpu())
 
     def _choice(self, num_nodes: int) -> tuple[int, float]:
         """Return filter and weight of what was learned; without evidence all hops and both blocks count alike."""
@@ -102,19 +100,14 @@ class Blocks(nn.Module):
     def forward(self, view: View, learned: Tensor) -> Tensor:
         """Return the blocks side by side, given the output of the encoder."""
         scales = self.scales.repeat_interleave(torch.tensor(self.widths, device=self.scales.device))
-        return torch.cat(self._blocks(view, learned), 1).sub_(self.shift).mul_(scales)
+        return torch.cat(self._blocks(view, learned), 1).mul_(scales)
 
     def _blocks(self, view: View, learned: Tensor) -> tuple[Tensor, Tensor]:
         return filtered(view.adjacency, self.reduction(view), self.filter), learned
 
 
-def _standardized(block: Tensor) -> tuple[Tensor, float]:
-    """Return the means of the columns, and one over the root of the mean squared length of centered rows.
-
-    Rows that are all alike are not centered: what is left of them would be rounding noise or zeros.
-    """
-    mean = block.mean(0)
-    whole, size = (float(rows.square().sum(1).mean().sqrt()) for rows in (block, block - mean))
-    if size <= 10 * torch.finfo(block.dtype).eps * whole:
-        mean, size = torch.zeros_like(mean), whole
-    return mean, 1 / size if size > 0 else 1.0
+def _spread(block: Tensor) -> Tensor:
+    """Return the root mean squared distance of rows from their mean; of rows that are all alike, from zero."""
+    whole, size = (rows.square().sum(1).mean().sqrt() for rows in (block, block - block.mean(0)))
+    spread = torch.where(size > 10 * torch.finfo(block.dtype).eps * whole, size, whole)
+    return torch.where(spread > 0, spread, 1.0)
