@@ -31,6 +31,7 @@ from ssge.experiments.references import training_free
 from ssge.graph import Graph
 from ssge.io.reading import read_graph
 from ssge.methods.ssge import SSGE
+from ssge.nn.blocks import choice
 from ssge.ops.neighbors import nearest
 from ssge.ops.propagation import FILTERS
 from ssge.ops.random import Key
@@ -96,14 +97,17 @@ def fitted(graph: Graph, seed: int) -> tuple[np.ndarray, np.ndarray, dict[str, A
     output = method.encoder.embed(prepared)
     encoding = time.process_time() - began
     began = time.process_time()
-    method.blocks.chosen.fill_(-1)
+    method.blocks.scales.zero_()
     method.blocks.fit(prepared, method.encoder.embed)
     method.encode(prepared)
     beside = time.process_time() - began - encoding
     assert isinstance(embedding, Tensor)
+    scores = method.blocks.scores.tolist()
+    mixture, weights = choice(scores, graph.num_nodes)
     facts = {
-        "scores": dict(zip((*FILTERS, "learned"), method.blocks.scores.tolist(), strict=True)),
-        "filter": FILTERS[method.blocks.filter],
+        "scores": dict(zip((*FILTERS, "learned"), scores, strict=True)),
+        "filter": FILTERS[1 + mixture.index(max(mixture))],
+        "weights": weights,
         "seconds": {"fit": whole, "blocks": beside},
     }
     return embedding.numpy(), output.numpy(), facts
@@ -181,12 +185,19 @@ def block(record: Any) -> str:
         fits = figures[name]["fits"]
         whole, beside = (float(np.mean([fit["seconds"][part] for fit in fits])) for part in ("fit", "blocks"))
         names = sorted({fit["filter"] for fit in fits})
-        scores = {name: float(np.mean([fit["scores"][name] for fit in fits])) for name in fits[0]["scores"]}
-        shown = (scores["X"], max(scores[name] for name in names), scores["learned"])
-        cells = [name, ", ".join(names), *(f"{score:.3f}" for score in shown)]
+        weights = np.mean([fit["weights"] for fit in fits], axis=0)
+        cells = [name, ", ".join(names), *(f"{weight:.2f}" for weight in weights)]
         lines.append([*cells, f"{whole:.1f}", f"{whole / (whole - beside):.2f}"])
-    headings = ("graph", "filter", "s of X", "s of filter", "s of learned", "fit, processor s", "- / without blocks")
-    parts.append(f"### Filter, scores by held-out data, and time\n\n{markdown(headings, lines)}")
+    headings = (
+        "graph",
+        "largest filter",
+        "weight of X",
+        "- propagated",
+        "- learned",
+        "fit, processor s",
+        "- / without blocks",
+    )
+    parts.append(f"### Filter, weights of blocks, and time\n\n{markdown(headings, lines)}")
     return "\n\n".join(parts) + f"\n\n{pages.where(record)}.\n"
 
 

@@ -375,7 +375,7 @@ class SSGE(GraphEmbedder):
     fanouts: Sequence[int] | None = None
     alignment_weight: float | None = None
     activation: Literal["elu", "relu", "none"] | None = None
-    blocks: Sequence[Literal["propagated", "learned"]] | None = None
+    blocks: Sequence[Literal["features", "propagated", "learned"]] | None = None
     components: int | None = None
     output_bias: bool | None = None
     offset: float | None = None

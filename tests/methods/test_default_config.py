@@ -24,7 +24,7 @@ SIZES = [
 @pytest.mark.parametrize(("info", "width", "weight", "epochs"), SIZES)
 def test_ssge_follows_the_graph(info: GraphInfo, width: int, weight: float, epochs: int) -> None:
     found = METHODS["ssge"].default_config(info)
-    blocks = ("propagated", "learned")
+    blocks = ("features", "propagated", "learned")
     assert found == {"widths": (width, width), "uniformity_weight": weight, "epochs": epochs, "blocks": blocks}
 
 
@@ -50,7 +50,7 @@ def test_a_plan_takes_them_below_recipe_and_settings() -> None:
     assert followed["uniformity_weight"] == 0.05 and followed["alignment_weight"] == fixed["alignment_weight"]
     assert followed["widths"] == (512,) and followed["epochs"] == 20
     assert followed["blocks"] == fixed["blocks"] == ("learned",)  # the paper's embedding
-    assert found["blocks"] == ("propagated", "learned")
+    assert found["blocks"] == ("features", "propagated", "learned")
 
 
 def test_who_names_the_widths_names_the_columns_of_the_embedding() -> None:

@@ -11,14 +11,14 @@ from ssge.datasets import load
 from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.methods.ssge import SSGE
-from ssge.nn.blocks import Blocks
+from ssge.nn.blocks import ALL, Blocks, choice
 from ssge.ops.held_out import noise
-from ssge.ops.propagation import FILTERS, filtered
+from ssge.ops.propagation import all_filtered
 from ssge.runs.fit import fit
 from ssge.runs.plan import plan
 from ssge.views import View
 
-SMALL = {"widths": (16, 16), "epochs": 5, "blocks": ("propagated", "learned")}
+SMALL = {"widths": (16, 16), "epochs": 5, "blocks": ALL}
 SBM = "sbm:nodes=800,classes=4,degree=12,features=40"
 
 
@@ -34,34 +34,64 @@ def blocks_of(graph: Graph) -> Blocks:
     return method.blocks
 
 
+def unit(block: torch.Tensor) -> torch.Tensor:
+    """Return a block over the root mean squared distance of its rows from their mean."""
+    return block / (block - block.mean(0)).square().sum(1).mean().sqrt()
+
+
 @pytest.mark.parametrize("sparse", [False, True])
-def test_the_blocks_are_the_best_filter_and_the_output(sparse: bool) -> None:
+def test_the_blocks_are_features_the_mixture_of_filters_and_the_output(sparse: bool) -> None:
     graph = random_graph(n=80, p=12, m=300, sparse=sparse, weighted=True, directed=True)
     method, found = fitted(graph)
     view = View.of(graph, dtype=torch.float64)
     X = torch.from_numpy(graph.features.toarray() if sparse else graph.features)
     assert method.blocks is not None
-    *free, learned = method.blocks.scores.tolist()
-    favored = np.array(free) * [1, 1, 1, 1, 1.08] + [noise(80), 0, 0, 0, 0]
-    assert method.blocks.filter == int(np.argmax(favored))
-    weight = min(1, max(0.25, (learned - noise(80)) / max(free[method.blocks.filter], 1e-30))) ** 5
+    own, *free, learned = method.blocks.scores.tolist()
+    favored = np.array(free) * [1, 1, 1, 1.05]
+    mixture = (favored / favored.max()) ** 40
     with torch.no_grad():
-        blocks = [filtered(view.adjacency, X, method.blocks.filter), method.encoder(view)]
-    scaled = []
-    for block, w in zip(blocks, (1, weight), strict=True):
-        scaled.append(w * block / (block - block.mean(0)).square().sum(1).mean().sqrt())
-    expected = torch.cat(scaled, 1)
+        _, *filters = (unit(rows) for rows in all_filtered(view.adjacency, X))
+        F = sum(m * rows for m, rows in zip(mixture, filters, strict=True) if m >= 0.01)
+        blocks = [X, F, method.encoder(view)]
+    top = max(own + noise(80), *free)
+    weights = (np.array([own + noise(80), max(free), max(learned - noise(80), 0)]) / top) ** 5
+    weights = np.clip(weights, [0.15, 1e-3, 1e-3], 1)
+    expected = torch.cat([w * unit(block) for block, w in zip(blocks, weights, strict=True)], 1)
     np.testing.assert_allclose(found, expected / expected.square().mean().sqrt(), atol=1e-9)
 
 
+@pytest.mark.parametrize("names", [("learned", "propagated"), ("learned", "features")])
+def test_blocks_can_be_left_out(names: tuple[str, ...]) -> None:
+    graph = random_graph(n=80, p=12, m=300)
+    whole, some = (fitted(graph, blocks=blocks)[1] for blocks in (ALL, names))
+    kept = np.repeat([name in names for name in ALL], [12, 12, 16])
+    quotient = some / whole[:, kept]
+    np.testing.assert_allclose(quotient, quotient[0, 0])  # all but the scale of the whole
+
+
 @pytest.mark.parametrize(
-    ("signal", "homophily", "wanted"),
-    [(3, 0.25, {"X"}), (3, 0.9, set(FILTERS[1:])), (1, 0.8, {"A^4 X", "A^8 X"}), (0, 0.25, {"X"})],
+    ("signal", "homophily", "hops", "weights"),
+    [(3, 0.25, None, (1, 0.9)), (3, 0.9, None, (0.9, 1)), (1, 0.8, 4, (0.9, 1)), (0, 0.25, None, (1, 0.9))],
     ids=["strangers", "alike", "noisy features of the alike", "noise"],
 )
-def test_features_go_as_far_as_they_are_worth(signal: float, homophily: float, wanted: set[str]) -> None:
-    blocks = blocks_of(load(f"{SBM},feature_signal={signal},homophily={homophily}"))
-    assert FILTERS[blocks.filter] in wanted
+def test_features_go_as_far_as_they_are_worth(
+    signal: float, homophily: float, hops: int | None, weights: tuple[float, float]
+) -> None:
+    graph = load(f"{SBM},feature_signal={signal},homophily={homophily}")
+    blocks = blocks_of(graph)
+    mixture, found = choice(blocks.scores.tolist(), graph.num_nodes)
+    best = max(found[:2])
+    assert all(
+        weight == best if wanted == 1 else weight < wanted for weight, wanted in zip(found, weights, strict=False)
+    )
+    assert hops is None or (blocks.hops >= hops and not mixture[0])  # two hops are too few
+
+
+def test_filters_share_only_if_they_are_nearly_as_good() -> None:
+    mixture, weights = choice([0.1, 0.5, 0.49, 0.3, 0.4, 0.2], 1000)
+    assert mixture == [1.0, pytest.approx(0.98**40), 0.0, 0.0]
+    assert weights == [0.15, 1.0, pytest.approx((0.2 - noise(1000)) ** 5 / 0.5**5)]
+    assert choice([0.0] * 6, 1000) == ([0.0, 0.0, 0.0, 1.0], [1.0] * 3)
 
 
 def test_an_encoder_that_has_washed_the_features_out_weighs_little() -> None:
@@ -70,11 +100,11 @@ def test_an_encoder_that_has_washed_the_features_out_weighs_little() -> None:
     assert alike.scores[-1] > 0.7 * alike.scores[:-1].max()
 
 
-def test_without_evidence_both_weigh_alike() -> None:
+def test_without_evidence_all_weigh_alike() -> None:
     method, found = fitted(random_graph(n=80, p=1, m=300))
     assert method.blocks is not None and not method.blocks.scores.any()
-    assert FILTERS[method.blocks.filter] == "mean of 8 hops"
-    spreads = [np.square(part - part.mean(axis=0)).sum() for part in np.split(found, [1], axis=1)]
+    assert method.blocks.hops == 8
+    spreads = [np.square(part - part.mean(axis=0)).sum() for part in np.split(found, [1, 2], axis=1)]
     np.testing.assert_allclose(spreads, spreads[0])
 
 

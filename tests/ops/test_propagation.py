@@ -8,7 +8,15 @@ import torch
 
 from graphs import dense, random_graph
 from ssge.ops.adjacency import Adjacency
-from ssge.ops.propagation import FILTERS, all_filtered, filter_hops, filtered, mean_of_hops, power, weighted_hops
+from ssge.ops.propagation import (
+    FILTERS,
+    all_filtered,
+    coefficients,
+    mean_of_hops,
+    polynomial,
+    power,
+    weighted_hops,
+)
 
 GRAPH = random_graph(n=40, m=120, weighted=True, directed=True)
 H = torch.from_numpy(np.random.default_rng(1).normal(size=(40, 5)))
@@ -55,7 +63,20 @@ def test_what_is_given_is_not_changed() -> None:
 def test_filters_share_their_hops() -> None:
     found = list(all_filtered(ADJACENCY, H, chunk=7))
     assert len(found) == len(FILTERS)
-    for index, rows in enumerate(found):
-        torch.testing.assert_close(filtered(ADJACENCY, H, index), rows)
-    np.testing.assert_allclose(found[1], HOPS[2], atol=1e-12)
-    assert [filter_hops(index) for index in range(len(FILTERS))] == [0, 2, 4, 8, 8]
+    for rows, hop in zip(found, (0, 2, 4), strict=False):
+        np.testing.assert_allclose(rows, HOPS[hop], atol=1e-12)
+    torch.testing.assert_close(found[4], mean_of_hops(ADJACENCY, H, 8, 1 / 9))
+
+
+@chunks
+def test_a_polynomial_is_the_sum_of_its_terms(chunk: int) -> None:
+    weights = [0.5, 0.0, -2.0, 1.5, 0.0, 0.0]
+    expected = 0.5 * HOPS[0] - 2 * HOPS[2] + 1.5 * HOPS[3]
+    np.testing.assert_allclose(polynomial(ADJACENCY, H, weights, chunk), expected, atol=1e-12)
+    assert not polynomial(ADJACENCY, H, [0.0, 0.0], chunk).any()
+
+
+def test_a_mixture_of_filters_is_one_polynomial() -> None:
+    mixture = [0.3, 1.0, 0.0, 0.2, 0.7]
+    expected = sum(m * rows for m, rows in zip(mixture, all_filtered(ADJACENCY, H), strict=True))
+    torch.testing.assert_close(polynomial(ADJACENCY, H, coefficients(mixture).tolist()), expected)

@@ -18,7 +18,7 @@ from ssge.runs.plan import plan
 from ssge.runs.verdict import _auc, diagnose, verdict
 
 SBM = "sbm:nodes=800,classes=4,features=40,feature_signal=3,homophily="
-BLOCKS = ("propagated", "learned")
+BLOCKS = ("features", "propagated", "learned")
 SMALL: dict[str, Any] = {"widths": (32, 32), "epochs": 30, "blocks": BLOCKS}
 
 

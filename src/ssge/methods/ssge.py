@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ssge.graph import GraphInfo
 from ssge.methods._base import Method, NodeBatchConfig
-from ssge.nn.blocks import LEARNED, Block, Blocks
+from ssge.nn.blocks import ALL, LEARNED, Block, Blocks
 from ssge.nn.encoders import ENCODERS, GCN, MLP
 from ssge.nn.running import RunningCovariance
 from ssge.objectives import Losses
@@ -48,11 +48,11 @@ class SSGEConfig(NodeBatchConfig):
     blocks: tuple[Block, ...] = Field(
         LEARNED,
         min_length=1,
-        description="Columns of an embedding, side by side: learned (the paper's), propagated (features, by the filter "
-        "that suits the graph). The weight is chosen without labels.",
+        description="Columns of an embedding, side by side: learned (the paper's), propagated (features, by a filter "
+        "that suits the graph), features. Weights are chosen without labels.",
     )
     components: PositiveInt = Field(
-        512, description="Of the block propagated: wider features are reduced to so many leading directions."
+        512, description="Of the other blocks: wider features are reduced to so many leading directions."
     )
     output_bias: bool = Field(False, description="A bias in the last layer, which drifts at random; as released.")
     offset: float = Field(
@@ -110,8 +110,8 @@ class SSGE(Method):
     With ``batch_nodes`` an epoch has several steps, each on some of the nodes (`ssge.training.batches`). The objective
     is that of their representations in the whole views, or with ``fanouts`` of unbiased estimates of these.
 
-    With ``blocks`` the embedding is more than the encoder's output: propagated features stand beside it, so that what
-    two convolutions lose is not lost (`ssge.nn.blocks.Blocks`). The training is the same.
+    With ``blocks`` the embedding is more than the encoder's output: features and propagated features stand beside it,
+    so that what two convolutions lose is not lost (`ssge.nn.blocks.Blocks`). The training is the same.
     """
 
     name = "ssge"
@@ -133,7 +133,7 @@ class SSGE(Method):
         self.running = RunningCovariance(config.widths[-1], momentum) if momentum else None
         self.blocks = None
         if config.blocks != LEARNED:
-            self.blocks = Blocks(info.num_features, config.components, config.widths[-1])
+            self.blocks = Blocks(config.blocks, info.num_features, config.components, config.widths[-1])
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
 
     @classmethod
@@ -154,7 +154,7 @@ class SSGE(Method):
             "widths": (width, width),
             "uniformity_weight": round(weight, 3),
             "epochs": epochs,
-            "blocks": ("propagated", "learned"),
+            "blocks": ALL,
         }
 
     def forward(self, view: View, key: Key) -> Losses:
@@ -174,7 +174,7 @@ class SSGE(Method):
 
     @torch.no_grad()
     def calibrate(self, prepared: View) -> Tensor:
-        """Choose filter and weight of the blocks, beside what every method does at the end of training."""
+        """Choose filter and weights of the blocks, beside what every method does at the end of training."""
         self.eval()
         if self.blocks is not None:
             self.blocks.fit(prepared, self.encoder.embed)

@@ -1,9 +1,9 @@
-"""Two blocks of columns side by side: propagated features, and what an encoder learned."""
+"""Blocks of columns side by side: features, propagated features, and what an encoder learned."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -12,66 +12,79 @@ from ssge.nn.propagation import Reduction
 from ssge.ops.adjacency import Adjacency
 from ssge.ops.features import Features
 from ssge.ops.held_out import held_out_scores, noise
-from ssge.ops.propagation import FILTERS, all_filtered, filter_hops, filtered
+from ssge.ops.propagation import FILTERS, HOPS, all_filtered, coefficients, polynomial
 from ssge.views import View
 
-Block: TypeAlias = Literal["propagated", "learned"]
+Block: TypeAlias = Literal["features", "propagated", "learned"]
+ALL: tuple[Block, ...] = ("features", "propagated", "learned")
+"""In the order of an embedding's columns."""
 LEARNED: tuple[Block, ...] = ("learned",)
 """What an encoder learned, and nothing beside it."""
 Encode: TypeAlias = Callable[[View], Tensor]
 
-MARGIN = 1.08
-"""By how much a filter must score above the mean of all hops, which forgets nothing, to take its place."""
+MARGIN = 1.05
+"""How much more the score of the mean of all hops counts, which forgets nothing."""
+SHARPNESS = 40.0
+"""How much less a filter counts that has a smaller score: with 5 % less it has an eighth of the weight."""
+NEGLIGIBLE = 0.01
+"""Weight below which a filter is left out."""
 GAMMA = 5.0
-"""How much less the encoder's output weighs that is worse than propagation."""
-LEAST = 0.25
-"""Of the quotient of scores: what was learned keeps a thousandth of the weight."""
+"""How much less a block weighs that has a smaller score."""
+LEAST = (0.15, 1e-3, 1e-3)
+"""Least weight of each block: what a node has of its own is never given up."""
+
+
+class Choice(NamedTuple):
+    """How much each filter counts, X being none of them, and what each block weighs."""
+
+    mixture: list[float]
+    weights: list[float]
 
 
 class Blocks(nn.Module):
-    r"""The embedding :math:`[F \mid w Z]` of propagated features F and encoder output Z, both scaled.
+    r"""The embedding :math:`[w_X X \mid w_F F \mid w_Z Z]` of features, propagated features and encoder output.
 
-    F is one of `ssge.ops.propagation.FILTERS` of the features, X V with few columns (`Reduction`). Each block is
-    divided by the root mean squared distance of its rows from their mean, before its weight. A linear classifier can
-    use whatever serves it best, and what has a small weight hardly disturbs it. Columns are not centered: where the
-    length of a row is what varies most, clusters of centered rows would be those of lengths.
+    X are the features with few columns (`Reduction`). F is a mixture of the filters of `ssge.ops.propagation.FILTERS`
+    that go beyond the node itself: a polynomial in A, applied to X. Each block is divided by the root mean squared
+    distance of its rows from their mean, before its weight. A linear classifier can use whatever serves it best, and
+    what has a small weight hardly disturbs it. Columns are not centered: where the length of a row is what varies most,
+    clusters of centered rows would be those of lengths.
 
-    Filter and weight come from the graph without labels, by the score s of a block by data that it was not made of
-    (`ssge.ops.held_out`). The filter is the one with the largest score, where the mean of all hops counts 8 % more, and
-    X itself one standard deviation :math:`\sigma` of noise more. The weight is
+    Mixture and weights come from the graph without labels, by the score s of a block by data that it was not made of
+    (`ssge.ops.held_out`). A filter counts :math:`(s_k / \max_j s_j)^{40}`, so filters share F only where they are
+    nearly as good as each other; the score of the mean of all hops is taken 5 % higher here. With
+    :math:`s_F = \max_k s_k` and :math:`\sigma` the noise of a score, blocks weigh
 
-    .. math:: w = \operatorname{clip}\left(\frac{s(Z) - \sigma}{s(F)}, \frac14, 1\right)^\gamma, \qquad \gamma = 5,
+    .. math:: w_X = \left(\frac{s_X + \sigma}{m}\right)^5, \quad w_F = \left(\frac{s_F}{m}\right)^5, \quad
+       w_Z = \left(\frac{s_Z - \sigma}{m}\right)^5, \qquad m = \max(s_X + \sigma, s_F),
 
-    Noisy features go far, features of nodes among strangers stay as they are, and an encoder that has washed them out
-    counts little.
+    at most 1, and at least 0.15 for X and a thousandth for the others. So noisy features go far, features of nodes among
+    strangers stay as they are, and an encoder that has washed them out counts little.
     """
 
     scores: Tensor
-    chosen: Tensor
+    coefficients: Tensor
     scales: Tensor
 
-    def __init__(self, inputs: int, columns: int, width: int) -> None:
+    def __init__(self, names: Sequence[Block], inputs: int, columns: int, width: int) -> None:
         super().__init__()
+        self.kept = [i for i, name in enumerate(ALL) if name in names]
         self.reduction = Reduction(inputs, columns)
-        self.widths = [self.reduction.width, width]
+        widths = (self.reduction.width, self.reduction.width, width)
+        self.widths = [widths[i] for i in self.kept]
         self.register_buffer("scores", torch.zeros(len(FILTERS) + 1, dtype=torch.float64))
-        self.register_buffer("chosen", torch.tensor(-1))
-        self.register_buffer("scales", torch.zeros(2))
-
-    @property
-    def filter(self) -> int:
-        """Which of the filters was chosen."""
-        return int(self.chosen)
+        self.register_buffer("coefficients", torch.zeros(HOPS + 1))
+        self.register_buffer("scales", torch.zeros(len(ALL)))
 
     @property
     def hops(self) -> int:
         """From how many hops F aggregates."""
-        return filter_hops(self.filter)
+        return max((k for k, weight in enumerate(self.coefficients.tolist()) if weight), default=0)
 
     @torch.no_grad()
     def fit(self, view: View, encode: Encode) -> None:
-        """Choose columns, filter and weight for a graph, unless they are there from another one."""
-        if self.filter >= 0:
+        """Choose columns, mixture and weights for a graph, unless they are there from another one."""
+        if self.scales.any():
             return
         self.reduction.fit(view)
 
@@ -80,30 +93,41 @@ class Blocks(nn.Module):
             yield encode(view._replace(features=features, adjacency=adjacency))
 
         self.scores.copy_(held_out_scores(view.features, view.adjacency, make))
-        index, weight = self._choice(view.num_nodes)
-        self.chosen.fill_(index)
-        spreads = torch.stack([_spread(block) for block in self._blocks(view, encode(view))])
-        self.scales.copy_(torch.tensor([1.0, weight]) / spreads.cpu())
-
-    def _choice(self, num_nodes: int) -> tuple[int, float]:
-        """Return filter and weight of what was learned; without evidence all hops and both blocks count alike."""
-        *free, learned = self.scores.tolist()
-        last = len(free) - 1
-        if max(free) == 0:
-            return last, 1.0
-        favored = [free[0] + noise(num_nodes), *free[1:last], MARGIN * free[last]]
-        index = favored.index(max(favored))
-        quotient = (learned - noise(num_nodes)) / max(free[index], 1e-30)
-        return index, min(max(quotient, LEAST), 1.0) ** GAMMA
+        mixture, weights = choice(self.scores.tolist(), view.num_nodes)
+        spreads = [float(_spread(block)) for block in all_filtered(view.adjacency, self.reduction(view))]
+        self.coefficients.copy_(coefficients([0, *(m / s for m, s in zip(mixture, spreads[1:], strict=True))]))
+        found = torch.stack([_spread(block) for block in self._blocks(view, encode(view))])
+        self.scales.copy_(torch.tensor(weights) / found.cpu())
 
     @torch.no_grad()
     def forward(self, view: View, learned: Tensor) -> Tensor:
         """Return the blocks side by side, given the output of the encoder."""
-        scales = self.scales.repeat_interleave(torch.tensor(self.widths, device=self.scales.device))
-        return torch.cat(self._blocks(view, learned), 1).mul_(scales)
+        blocks = self._blocks(view, learned)
+        scales = self.scales[self.kept].repeat_interleave(torch.tensor(self.widths, device=self.scales.device))
+        return torch.cat([blocks[i] for i in self.kept], 1).mul_(scales)
 
-    def _blocks(self, view: View, learned: Tensor) -> tuple[Tensor, Tensor]:
-        return filtered(view.adjacency, self.reduction(view), self.filter), learned
+    def _blocks(self, view: View, learned: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        features = self.reduction(view)
+        return features, polynomial(view.adjacency, features, self.coefficients.tolist()), learned
+
+
+def choice(scores: Sequence[float], num_nodes: int) -> Choice:
+    """Return mixture and weights by the scores of X, of the other filters and of what was learned.
+
+    Without evidence all hops count, and all blocks alike.
+    """
+    own, *free, learned = scores
+    if max(own, *free) <= 0:
+        return Choice([0.0] * (len(free) - 1) + [1.0], [1.0] * len(ALL))
+    favored = [*free[:-1], MARGIN * free[-1]]
+    shares = [(one / max(*favored, 1e-30)) ** SHARPNESS for one in favored]
+    if max(free) <= 0:
+        shares[-1] = 1.0
+    sigma = noise(num_nodes)
+    best = max(own + sigma, *free)
+    quotients = [(own + sigma) / best, max(free) / best, max(learned - sigma, 0.0) / best]
+    weights = [min(max(q**GAMMA, least), 1.0) for q, least in zip(quotients, LEAST, strict=True)]
+    return Choice([share if share >= NEGLIGIBLE else 0.0 for share in shares], weights)
 
 
 def _spread(block: Tensor) -> Tensor:

@@ -6,6 +6,8 @@ r"""Propagation without weights: what the hops of a graph make of a matrix H (n 
 - `weighted_hops`: :math:`\sum_{k=0}^K w_{ik} (A^k H)_i`, with :math:`w_i` the softmax over k of the cosine of
   :math:`(A^k H)_i` and :math:`H_i`: a node takes as many hops as leave it like itself (NAFS).
 
+- `polynomial`: :math:`\sum_k c_k A^k H`, any of the above but the last, and mixtures of them.
+
 `FILTERS` names five of these for a graph to choose from.
 
 All are without gradient, work on chunks of rows, and take K sparse products, O(K m d) time. They are linear in H but
@@ -14,7 +16,7 @@ for the weights of NAFS, hence S(X) V = S(X V): columns may be reduced first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -63,16 +65,20 @@ def weighted_hops(adjacency: Adjacency, h: Tensor, hops: int, chunk: int = CHUNK
     return total.div_(weights)
 
 
-def filtered(adjacency: Adjacency, h: Tensor, index: int, chunk: int = CHUNK) -> Tensor:
-    """Return what one of `FILTERS` makes of H."""
-    if index < len(_POWERS):
-        return power(adjacency, h, _POWERS[index], chunk)
-    return mean_of_hops(adjacency, h, HOPS, 1 / (HOPS + 1), chunk)
+def polynomial(adjacency: Adjacency, h: Tensor, weights: Sequence[float], chunk: int = CHUNK) -> Tensor:
+    """Return the sum of weights[k] A^k H, by Horner's scheme: two matrices beside H in memory."""
+    *lower, last = weights[: max([1, *(k + 1 for k, weight in enumerate(weights) if weight)])]
+    total = h * last
+    for weight in reversed(lower):
+        total = _hop(adjacency, total, chunk).add_(h, alpha=weight)
+    return total
 
 
-def filter_hops(index: int) -> int:
-    """Return how many hops one of `FILTERS` takes."""
-    return _POWERS[index] if index < len(_POWERS) else HOPS
+def coefficients(mixture: Sequence[float]) -> Tensor:
+    """Return the weight of each hop in a mixture of `FILTERS`."""
+    found = torch.zeros(HOPS + 1, dtype=torch.float64)
+    found[list(_POWERS)] = torch.tensor(mixture[:-1], dtype=found.dtype)
+    return found + mixture[-1] / (HOPS + 1)
 
 
 def all_filtered(adjacency: Adjacency, h: Tensor, chunk: int = CHUNK) -> Iterator[Tensor]:
