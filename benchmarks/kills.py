@@ -18,6 +18,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -59,28 +60,34 @@ def embed(graph: Graph, planned: Plan, path: Path) -> None:
     write_embedding(path.with_suffix(".npy"), *RunFolder(path).read_embedding())
 
 
+def forked(action: Callable[[], None], hook: Callable[[str, tuple[Any, ...]], None] | None = None) -> int:
+    """Run an action in a child, which exits with 1 and a traceback if it fails; return its process."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        if hook:
+            sys.addaudithook(hook)
+        action()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
 def killed(action: Callable[[], None], folder: Path, rng: random.Random) -> bool:
     """Run an action in a child that is killed on the way; say whether it was."""
-    at_write, count, delay = rng.random() < 2 / 3, rng.randrange(1, 80), rng.uniform(0, 0.15)
-    child = os.fork()
-    if child == 0:
-        if at_write:
-            left = iter(range(count, -1, -1))
+    at_write, count, delay = rng.random() < 2 / 3, rng.randrange(1, 100), rng.uniform(0, 0.15)
+    left = iter(range(count, -1, -1))
 
-            def hook(event: str, arguments: tuple[Any, ...]) -> None:
-                if event in EVENTS and str(folder.parent) in str(arguments[0]) and next(left, 0) == 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in EVENTS and str(folder.parent) in str(arguments[0]) and next(left, 0) == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
 
-            sys.addaudithook(hook)
-        code = 1
-        try:
-            action()
-            code = 0
-        except SSGEError as error:
-            print(error, file=sys.stderr)
-            code = 2
-        finally:
-            os._exit(code)
+    child = forked(action, hook if at_write else None)
     if not at_write:
         time.sleep(delay)
         os.kill(child, signal.SIGKILL)
@@ -135,22 +142,18 @@ def pairs(count: int) -> int:
     with tempfile.TemporaryDirectory() as name:
         for index in range(count):
             folder = Path(name) / f"run-{index}"
-            codes, start = [], time.time() + 0.05
-            for _ in range(2):
-                child = os.fork()
-                if child == 0:
-                    code = 1
-                    try:
-                        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-                        while time.time() < start:
-                            pass
-                        fit(graph, planned, RunFolder(folder))
-                        code = 0
-                    except SSGEError:
-                        code = 2
-                    finally:
-                        os._exit(code)
-            codes = sorted(os.WEXITSTATUS(os.wait()[1]) for _ in range(2))
+            start = time.time() + 0.05
+
+            def write(folder: Path = folder, start: float = start) -> None:
+                while time.time() < start:
+                    pass
+                try:
+                    fit(graph, planned, RunFolder(folder))
+                except SSGEError:
+                    os._exit(2)
+
+            children = [forked(write) for _ in range(2)]
+            codes = sorted(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
             RunFolder(folder).read_record()
             right += codes == [0, 2]
     return right

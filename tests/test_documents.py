@@ -69,3 +69,9 @@ def test_links_lead_somewhere(page: str) -> None:
 def test_scripts_named_in_a_page_exist(page: str) -> None:
     for script in re.findall(r"python ((?:benchmarks|examples)/\w+\.py)", (ROOT / page).read_text()):
         assert (ROOT / script).is_file(), script
+
+
+def test_the_floor_of_torch_has_no_known_holes_in_loading_weights() -> None:
+    """Loading with weights_only had advisories up to 2.9."""
+    found = re.search(r'"torch>=(\d+)\.(\d+)"', (ROOT / "pyproject.toml").read_text())
+    assert found and (int(found[1]), int(found[2])) >= (2, 10)

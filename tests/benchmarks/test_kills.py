@@ -6,12 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "kills.py"
 
 
-@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
 def test_killed_runs_and_pairs() -> None:
     """In a process of its own, because a fork of a test worker would hold its pipes."""
     done = subprocess.run(

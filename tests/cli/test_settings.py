@@ -14,7 +14,7 @@ from ssge.cli.options import given
 from ssge.cli.settings import described, settings, settings_class
 from ssge.methods import METHODS
 from ssge.runs.plan import resolve_config
-from ssge.terminal import as_flags
+from ssge.terminal import as_flags, explained
 
 
 def test_the_file_says_what_the_classes_say() -> None:
@@ -77,3 +77,7 @@ def test_a_dot_in_the_name_of_a_column_is_no_fraction(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text("1.5,b.c\nx,y\ny,z\nz,x\n")
     out = ("--features", "degree", "--epochs", "1", "--widths", "2", "--out", tmp_path / "r", "--quiet")
     assert code_of("fit", tmp_path / "e.csv", "--source", "1.5", "--target", "b.c", *out) == 0
+
+
+def test_a_lack_of_memory_without_a_word_is_one_line() -> None:
+    assert explained(MemoryError()) == ("not enough memory: the system has no more to give.", 2)

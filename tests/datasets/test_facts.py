@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+from importlib import resources
 from typing import get_args, get_type_hints
 
 import pytest
@@ -57,3 +59,9 @@ def test_facts_of_a_dataset(source: str) -> None:
 @pytest.mark.parametrize("source", ["./cora", "cora.csv", "data/cora", "nothing", "", "/tmp/cora:nodes=1"])
 def test_a_path_or_an_unknown_name_has_no_facts(source: str) -> None:
     assert facts_of(source) is None
+
+
+def test_downloads_are_encrypted() -> None:
+    text = resources.files("ssge.datasets").joinpath("catalog.toml").read_text()
+    urls = re.findall(r'"(\w+)://', text)
+    assert len(urls) > 6 and set(urls) == {"https"}

@@ -13,9 +13,10 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import cache
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +34,9 @@ MEMORY = 1 << 30
 """Most seconds and bytes above those of a sound command."""
 ADDRESSES = 6 << 30
 """Most address space above that of the tests: what is asked for and never touched counts here."""
+COMMANDS = 16
+SWOLLEN = MEMORY // 4
+"""Most commands of one child, and most bytes above those it began with."""
 
 Content = bytes | str | Callable[[Path], Any]
 FIT = ("--epochs", "1", "--widths", "4", "--out", "run", "--quiet")
@@ -64,6 +68,12 @@ class Case:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def kind(self) -> str:
+        """The command and what it reads: the name of a case up to its comma."""
+        group, comma, _ = self.name.partition(", ")
+        return f"{self.words[0]} {group if comma else ''}"
+
 
 class Done(NamedTuple):
     """What a command left: exit code or minus the signal, its output, its time, its most memory in bytes."""
@@ -89,7 +99,7 @@ def fitted(
     return Case(name, ("fit", graph, *words, *FIT), files, says, None if isinstance(nodes, str) else nodes, edges)
 
 
-def judge(case: Case, folder: Path, baseline: int) -> None:
+def judge(case: Case, folder: Path, server: Server, baseline: int) -> None:
     """Run a case in a folder and fail if its verdict is another."""
     for name, content in case.files.items():
         path = folder / name
@@ -99,7 +109,7 @@ def judge(case: Case, folder: Path, baseline: int) -> None:
         else:
             path.write_bytes(content.encode() if isinstance(content, str) else content)
     before = listing(folder)
-    done = run(case.words, folder)
+    done = server.run(case.words, folder, case.kind)
     told = f"{' '.join(case.words)[:300]}\n{done.err[:2000]}"
     assert done.code in (0, 2), f"exit code {done.code} after {done.seconds:.1f} s: {told}"
     assert done.seconds < SECONDS and done.memory - baseline < MEMORY, f"{done.seconds}, {done.memory}: {told}"
@@ -157,44 +167,104 @@ def _warm() -> None:
             assert code_of(*words) == 0, words
 
 
-def run(words: Sequence[str], folder: Path) -> Done:
-    """Run a command in a forked child, which costs no import of torch; it is killed after ten seconds."""
-    _warm()
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+class Server:
+    """A forked process that runs one command after another.
+
+    A fork of a process with torch takes as long as most commands, and its child copies each page that it touches. So a
+    child is kept for some commands, and begun anew for each kind of case and after one that ended or swelled it.
+    """
+
+    def __init__(self) -> None:
+        _warm()
+        self._child, self._left, self._kinds = 0, 0, set[str]()
+        self._files = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - closed in close
+
+    def run(self, words: Sequence[str], folder: Path, kind: str = "") -> Done:
+        """Run a command in a folder, in a fresh child if its kind is new; what takes over ten seconds is killed."""
+        if not self._left or kind not in self._kinds:
+            self._begin()
+        self._kinds.add(kind)
         began = time.monotonic()
-        gc.freeze()  # else a child that collects garbage writes to every object of its parent, and so copies them all
-        child = os.fork()
-        if child == 0:
-            _command(words, folder, out.fileno(), err.fileno())
-        gc.unfreeze()
-        _, status, used = os.wait4(child, 0)
+        self._pipe.send((words, folder))
+        code, memory = None, 0
+        with suppress(EOFError):  # the child died
+            if self._pipe.poll(SECONDS + 1):
+                code, memory = self._pipe.recv()
         seconds = time.monotonic() - began
+        self._left -= 1
+        if code is None:
+            code, memory = self._end()
         texts = []
-        for file in (out, err):
+        for file in self._files:
             file.seek(0)
             texts.append(file.read(1 << 20).decode("utf-8", "replace"))
-        return Done(os.waitstatus_to_exitcode(status), *texts, seconds, 1024 * used.ru_maxrss)
+            file.seek(0)
+            file.truncate()
+        if memory > self._memory + SWOLLEN:
+            self._left = 0
+        return Done(code, *texts, seconds, memory)
+
+    def _begin(self) -> None:
+        self._end()
+        self._pipe, theirs = Pipe()
+        gc.freeze()  # else a child that collects garbage writes to every object of its parent, and so copies them all
+        self._child = os.fork()
+        if self._child == 0:
+            self._pipe.close()
+            _serve(theirs, *(file.fileno() for file in self._files))
+        gc.unfreeze()
+        theirs.close()
+        self._left, self._memory = COMMANDS, self._pipe.recv()
+
+    def _end(self) -> tuple[int, int]:
+        """End the child, if there is one; return its exit code, or minus its signal, and its most memory."""
+        if not self._child:
+            return 0, 0
+        os.kill(self._child, signal.SIGKILL)
+        _, status, used = os.wait4(self._child, 0)
+        self._child = self._left = 0
+        self._pipe.close()
+        return os.waitstatus_to_exitcode(status), 1024 * used.ru_maxrss
+
+    def close(self) -> None:
+        """End the child and forget its output."""
+        self._end()
+        for file in self._files:
+            file.close()
 
 
-def _command(words: Sequence[str], folder: Path, out: int, err: int) -> None:
-    """Be the child: run a command, and exit with its code."""
-    code = 99
+def run(words: Sequence[str], folder: Path) -> Done:
+    """Run one command in a process of its own."""
+    with closing(Server()) as server:
+        return server.run(words, folder)
+
+
+def _most_memory() -> int:
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _serve(pipe: Any, out: int, err: int) -> None:
+    """Be the child: run commands, and answer with exit code and memory."""
     try:
         os.dup2(out, 1)
         os.dup2(err, 2)
         sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
-        os.chdir(folder)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(SECONDS + 1)
         now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (now + ADDRESSES, now + ADDRESSES))
-        main(list(words))
-        code = 0
-    except SystemExit as end:
-        code = int(end.code or 0)
-    except BaseException:
-        traceback.print_exc()
+        pipe.send(_most_memory())
+        while True:
+            words, folder = pipe.recv()
+            os.chdir(folder)
+            code = 0
+            try:
+                main(list(words))
+            except SystemExit as end:
+                code = int(end.code or 0)
+            except BaseException:
+                traceback.print_exc()
+                code = 99
+            sys.stdout.flush()
+            sys.stderr.flush()
+            pipe.send((code, _most_memory()))
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        os._exit(98)

@@ -98,7 +98,7 @@ def cases(graph: dict[str, bytes], embedding: bytes) -> Iterator[Case]:
     for name in (key for key in graph if key.endswith(".npy")):
         for what, data in {"gone": None, "cut": graph[name][:-9], "noise": bytes(range(256))}.items():
             files = folder_of(graph, **{name.replace(".", "__"): data})
-            yield Case(f"graph folder, {name} {what}", words, files, r"\bg\b")
+            yield Case(f"graph folder {name}, {what}", words, files, r"\bg\b")
     for what, change in MANIFEST.items():
         facts = json.loads(graph["graph.json"])
         change(facts)
@@ -110,7 +110,7 @@ def cases(graph: dict[str, bytes], embedding: bytes) -> Iterator[Case]:
         data = bytearray(graph[name])
         data[-24:] = bytes([0xFF, 0xFF, 0xFF, 0x7F] * 6) if dtype == "<i4" else bytes([9] * 24)
         files = folder_of(graph, **{name.replace(".", "__"): bytes(data)})
-        yield Case(f"graph folder, {name} points elsewhere", words, files, r"\bg\b")
+        yield Case(f"graph folder {name}, points elsewhere", words, files, r"\bg\b")
     vectors: dict[str, Content] = {"e.parquet": embedding, "mine.parquet": "mine", "mine.html": "mine"}
     for line, says in (
         (("export", "e.parquet", "--out", "mine.parquet"), "mine.parquet exists"),

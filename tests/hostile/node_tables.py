@@ -50,6 +50,7 @@ TABLES: dict[str, tuple[Content, str | int]] = {
     "17 for 4": (row("1", "17"), "the node 4 is not in n.csv"),
     "04 for 4": (row("1", "04"), r"the node '?4'? is not in n.csv.*may be '04', written in another way"),
     "4.0 for 4": (row("1", "4.0"), r"the node '?4'? is not in n.csv.*may be '4.0', written in another way"),
+    "ids in another column": ("person,name,v\n1,p,0.5\n2,q,1.5\n3,r,2.5\n4,s,0.1\n", "it is in column 'person': --id person takes"),
     "no number at all": ("id,v\n1,p\n2,q\n3,r\n4,s\n", "no node features.*'v' is text"),
     "dates": ("id,v\n1,2020-01-01\n2,2020-01-02\n3,2020-01-03\n4,2020-01-04\n", "no node features.*dates"),
     "labels alone": ("id,class\n1,0\n2,1\n3,0\n4,1\n", "no node features.*'class' looks like a label"),

@@ -135,10 +135,10 @@ def folder_cases(folder: dict[str, bytes], tmp: Path) -> Iterator[Case]:
             for command in commands:
                 says = None if name == SUMS else r"damaged or changed|is missing|not a complete run"
                 files = changed(folder, name, change(folder[name]))
-                yield Case(f"run, {name} {what}, {command}", COMMANDS[command], files, says)
+                yield Case(f"run {name}, {what}, {command}", COMMANDS[command], files, says)
     for name in ("README.md", "config.toml", "history.jsonl"):
         files = changed(folder, name, b"anything")
-        yield Case(f"run, {name} is another, neighbors", COMMANDS["neighbors"], files, None, -1)
+        yield Case(f"run {name}, another, neighbors", COMMANDS["neighbors"], files, None, -1)
     for what, (forge, says) in FORGED_MODELS.items():
         files = changed(folder, "model.safetensors", model(folder, forge, tmp), signed=True)
         yield Case(f"forged model, {what}", COMMANDS["embed"], files, says)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hostile import commands, newer_ways, node_tables, run_folders
-from hostile.case import Case, judge, run
+from hostile.case import Case, Server, judge, run
 
 
 def made() -> tuple[list[Case], int]:
@@ -34,8 +34,8 @@ CASES, BASELINE = made()
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_hostile_command(case: Case, tmp_path: Path) -> None:
-    judge(case, tmp_path, BASELINE)
+def test_a_hostile_command(case: Case, tmp_path: Path, server: Server) -> None:
+    judge(case, tmp_path, server, BASELINE)
 
 
 def test_no_two_cases_have_one_name() -> None:

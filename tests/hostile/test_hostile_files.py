@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hostile import edge_tables, graph_files, node_tables
-from hostile.case import Case, judge, run
+from hostile.case import Case, Server, judge, run
 
 CASES = [*edge_tables.cases(), *node_tables.cases(), *graph_files.cases()]
 
@@ -21,8 +21,8 @@ def baseline(tmp_path_factory: pytest.TempPathFactory) -> int:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_hostile_file(case: Case, tmp_path: Path, baseline: int) -> None:
-    judge(case, tmp_path, baseline)
+def test_a_hostile_file(case: Case, tmp_path: Path, server: Server, baseline: int) -> None:
+    judge(case, tmp_path, server, baseline)
 
 
 def test_no_two_cases_have_one_name() -> None:

@@ -302,3 +302,15 @@ def test_columns_that_were_asked_for_with_decimal_commas(tmp_path: Path) -> None
     edges.write_text("source,target\na,b\n")
     path.write_text("id;v\na;1,5\nb;2\n")
     refused(r"n.csv, line 2, column 'v': numbers need a point, not a comma as in '1,5'", edges, path, columns=["v"])
+
+
+def test_ids_in_another_column_of_the_node_table_are_pointed_at() -> None:
+    """A column called name is taken as ids before the first one."""
+    edges = pa.table({"source": ["k", "l"], "target": ["l", "m"]})
+    nodes = {"account": list("xyz"), "person": list("klm"), "name": list("abc"), "v": [0.5, 1.5, 2.5]}
+    with pytest.raises(InputError, match=r"'k' is not in .*it is in column 'person': id='person' takes that as ids"):
+        ssge.read_graph(edges, pa.table(nodes))
+    assert ssge.read_graph(edges, pa.table(nodes), id="person").node_ids.tolist() == list("klm")
+    with pytest.raises(InputError, match=r"lets it through") as caught:
+        ssge.read_graph(edges, pa.table(nodes | {"person": list("rst")}))
+    assert "takes that" not in str(caught.value)

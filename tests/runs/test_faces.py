@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -144,7 +143,6 @@ def test_a_file_called_like_a_dataset_is_scored_as_a_file(tables: Path, tmp_path
     assert record.name == "citeseer" and record.scores["paper"].probe["weight_decay"] == 1e-4
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc only")
 def test_an_estimator_leaves_the_allocator_of_its_host_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     calls: list[tuple[int, int]] = []
 

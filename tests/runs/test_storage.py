@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import random
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -18,7 +20,7 @@ from ssge import GraphEmbedder, load_dataset, read_graph
 from ssge.errors import InputError, InterruptedRun, SSGEError
 from ssge.runs import storage
 from ssge.runs.fit import Run, fit
-from ssge.runs.folder import CHECKPOINT, CONFIG, FILES, HISTORY, RunFolder
+from ssge.runs.folder import CHECKPOINT, CONFIG, FILES, HISTORY, SCHEMA, RunFolder
 from ssge.runs.plan import plan
 
 OWN = {"README.md": "my notes\n", "config.toml": "mine = 1\n", "features.json": "{}\n", "thesis.txt": "years of work\n"}
@@ -126,6 +128,8 @@ def test_a_writer_that_dies_leaves_the_old_run_or_the_new_one(
     expected = {0: old, 1: new}[record.seed]
     assert folder.read_embedding().vectors.tobytes() == expected.embedding.vectors.tobytes()
     assert folder.read_history() == expected.history
+    if expected is new:
+        assert {path.name for path in folder.path.iterdir()} == {*FILES, storage.SUMS}
     again = write(folder.path, new, force=True)
     assert again.read_record().seed == 1 and not (folder.path / storage.WORK).exists()
 
@@ -178,6 +182,83 @@ def test_a_flipped_bit_in_an_unfinished_run_is_refused_or_not_read(tmp_path: Pat
         shutil.rmtree(folder.path)
         shutil.copytree(kept, folder.path)
     assert fit(graph, planned, folder, resume=True).embedding.vectors.tobytes() == whole
+
+
+@pytest.mark.parametrize("step", range(12))
+def test_a_process_killed_when_all_is_written_leaves_no_run_to_resume(
+    tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stop at the n-th step after the sums, which make a run complete, have moved up."""
+    graph, folder = load_dataset("karate"), RunFolder(tmp_path / "run")
+    planned = plan(graph.info, settings={"epochs": 1, "widths": (4,)})
+
+    class Killed(BaseException):
+        pass
+
+    calls = iter(range(100))
+
+    def dying(real: Any) -> Any:
+        def act(*words: Any, **options: Any) -> Any:
+            if (folder.path / storage.SUMS).exists() and next(calls) >= step:
+                raise Killed
+            return real(*words, **options)
+
+        return act
+
+    for name in ("rename", "replace", "unlink", "rmdir"):
+        monkeypatch.setattr(os, name, dying(getattr(os, name)))
+    with contextlib.suppress(Killed):
+        fit(graph, planned, folder, checkpoint_every=1)
+    monkeypatch.undo()
+    assert folder.complete
+    assert {path.name for path in folder.path.iterdir()} == {*FILES, storage.SUMS} - {SCHEMA}
+    with pytest.raises(InputError, match="is complete; nothing to resume"):
+        fit(graph, planned, folder, resume=True)
+
+
+def test_a_folder_that_was_being_published_is_locked_for_the_next_run(
+    tmp_path: Path, two_runs: tuple[Run, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = RunFolder(tmp_path / "run")
+    monkeypatch.setattr(storage, "complete", lambda folder: None)
+    write(folder.path, two_runs[0])
+    monkeypatch.undo()
+    assert (folder.path / storage.WORK / "ready").is_dir()
+    with (
+        folder.claim(force=True),
+        pytest.raises(InputError, match="being written by process"),
+        folder.claim(force=True),
+    ):
+        pass
+    assert folder.read_record().seed == 0
+
+
+@pytest.mark.parametrize("name", ["_opened", "_acquire"])
+def test_a_folder_that_vanishes_while_it_is_locked_is_refused(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process ends between two lines of this one, and removes the working folder."""
+    real = getattr(storage, name)
+
+    def late(argument: object) -> object:
+        shutil.rmtree(tmp_path / "run" / storage.WORK)
+        return real(argument)
+
+    monkeypatch.setattr(storage, name, late)
+    with pytest.raises(InputError, match="was written by another process just now"), storage.locked(tmp_path / "run"):
+        pass
+
+
+def test_a_writer_that_has_ended_leaves_the_next_one_s_lock(tmp_path: Path) -> None:
+    with storage.locked(tmp_path):
+        storage._discard(tmp_path)  # as at the end of publishing
+        with storage.locked(tmp_path):
+            pass
+        following = storage.locked(tmp_path)
+        following.__enter__()
+    with pytest.raises(InputError, match="being written by process"), storage.locked(tmp_path):
+        pass
+    following.__exit__(None, None, None)
 
 
 HOLD = """

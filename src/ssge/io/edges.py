@@ -13,13 +13,15 @@ from ssge.errors import InputError, shown
 from ssge.graph import Direction, wrong_weight
 from ssge.io.ids import encode, hint, refuse_repeats
 from ssge.io.options import ReadOptions
-from ssge.io.tables import Table, TableColumn, is_number, named, numbers, position
+from ssge.io.tables import Table, TableColumn, is_number, is_text, named, numbers, position
 from ssge.schema import FeatureSchema
 
 log = logging.getLogger(__name__)
 
 ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("head", "tail"))
 WEIGHT = ("weight",)
+_LOOKED_AT = 16
+"""Columns of a node table that are searched for an id that its ids lack."""
 
 
 class Edges(NamedTuple):
@@ -183,7 +185,7 @@ def _settled(edges: Edges, table: Table, columns: Sequence[TableColumn], nodes: 
         others = f" ({count:,} such ids)" if count > 1 else ""
         raise InputError(
             f"{columns[end].at(row)}: the node {shown(found)} is not in {nodes}{others}; "
-            f"{hint(found, edges.ids[:n])}unknown='add' or 'drop' lets it through."
+            f"{hint(found, edges.ids[:n]) or _elsewhere(found, nodes)}unknown='add' or 'drop' lets it through."
         )
     if unknown == "add":
         log.info("%s: %s nodes added that are not in %s.", table.where, f"{count:,}", nodes.table.where)
@@ -195,6 +197,16 @@ def _settled(edges: Edges, table: Table, columns: Sequence[TableColumn], nodes: 
     weights = None if edges.weights is None else edges.weights[kept]
     values = {name: value[kept] for name, value in edges.values.items()}
     return Edges(edges.ends[:, kept], edges.ids[:n], weights, edges.weight, values)
+
+
+def _elsewhere(node: Any, ids: TableColumn) -> str:
+    """Return the advice to take another column of the node table as ids if one holds a node that the ids lack."""
+    others = [i for i, name in enumerate(ids.table.names[:_LOOKED_AT]) if name != ids.name]
+    for i, column in zip(others, ids.table.read(others, text=others).columns if others else (), strict=True):
+        if (is_text(column.type) or is_number(column.type)) and str(node) in map(str, column.to_pylist()):
+            name = shown(ids.table.names[i], 60)
+            return f"it is in column {name}: id={name} takes that as ids; "
+    return ""
 
 
 def weights_in(column: TableColumn) -> NDArray[np.float64]:

@@ -138,13 +138,8 @@ def _columns(record: RunRecord) -> str:
     if not record.node_columns:
         return ""
     rows = [HEADINGS, ["---"] * len(HEADINGS), *record.node_columns]
-    lines = ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
+    lines = ["| " + " | ".join(plain(cell) for cell in row) + " |" for row in rows]
     return "\n".join(["## Columns", "", *lines])
-
-
-def _cell(text: str) -> str:
-    """Return text that may hold anything as a cell of a table: one line, no markup."""
-    return "".join(f"\\{letter}" if letter in "\\|`*_[]<>#!~&" else letter for letter in " ".join(text.split()))
 
 
 def _scores(record: RunRecord) -> str:

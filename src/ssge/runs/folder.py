@@ -59,7 +59,7 @@ class RunFolder:
     @property
     def complete(self) -> bool:
         """Whether there is a complete run."""
-        self._settle()
+        storage.settle(self.path)
         return bool(storage.checksums(self.path))
 
     @contextmanager
@@ -77,8 +77,8 @@ class RunFolder:
             raise InputError(f"{self.path} is not a folder.")
         made = not self.path.exists()
         try:
+            storage.settle(self.path)
             with storage.locked(self.path) as path:
-                storage.complete(self.path)
                 work = WorkFolder(path)
                 self._check(work, force, resume)
                 if not resume:
@@ -163,12 +163,6 @@ class RunFolder:
             raise InputError(f"No run{old} in {self.path}: {storage.SUMS} is missing or damaged.")
         storage.verify(self.path, name)
         return self.path / name
-
-    def _settle(self) -> None:
-        """Complete what a killed process had published."""
-        if (self.path / storage.WORK / "ready").is_dir():
-            with storage.locked(self.path):
-                storage.complete(self.path)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ swapped in at the end, and checksums of what was written.
 
 A run works in the hidden folder ``.run`` inside its own. When all files are there, ``.run/new`` becomes ``.run/ready``
 in one rename, and the files move up. A process that dies before the rename leaves the old run whole; one that dies
-after it leaves a move that the next reader completes. ``SHA256SUMS`` lists the files of a complete run, as
+after it leaves a move that the next reader completes. At last ``.run`` becomes ``.run-gone`` in one rename, and that is
+removed: what a killed process leaves of it is no run to resume. ``SHA256SUMS`` lists the files of a complete run, as
 ``sha256sum`` writes it; a folder without it belongs to somebody else.
 """
 
@@ -16,7 +17,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
@@ -25,7 +26,7 @@ from ssge.errors import InputError
 from ssge.files import file_digest, sync
 
 SUMS = "SHA256SUMS"
-WORK = ".run"
+WORK, GONE = ".run", ".run-gone"
 _LINE = re.compile(r"([0-9a-f]{64})  (\w[\w.-]*)", re.ASCII)
 """A checksum and the name of a file in the folder itself: files that the sums list may be replaced and removed."""
 _MOST_LINES = 100
@@ -59,14 +60,19 @@ def locked(folder: Path) -> Iterator[Path]:
     The lock is the operating system's, so it dies with the process.
     """
     work = folder / WORK
-    work.mkdir(parents=True, exist_ok=True)
     path = work / "lock"
-    with _opened(path) as file:
+    just_now = InputError(f"{folder} was written by another process just now.")
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        lock = _opened(path)
+    except FileNotFoundError:  # it has removed the folder between the two lines
+        raise just_now from None
+    with lock as file:
         if not _acquire(file):
             file.seek(0)
             raise InputError(f"{folder} is being written by {file.read().strip() or 'another process'}.")
-        if not path.exists() or os.fstat(file.fileno()).st_ino != path.stat().st_ino:
-            raise InputError(f"{folder} was written by another process just now.")  # and its lock is gone
+        if not _is_at(path, file):  # it has removed its lock
+            raise just_now
         now = datetime.now(UTC).isoformat(timespec="seconds")
         file.seek(0)
         file.truncate()
@@ -76,8 +82,8 @@ def locked(folder: Path) -> Iterator[Path]:
         try:
             yield work
         finally:
-            if work.is_dir() and {entry.name for entry in work.iterdir()} <= {"lock", "new"}:
-                shutil.rmtree(work, ignore_errors=True)  # nothing to resume
+            if _is_at(path, file) and {entry.name for entry in work.iterdir()} <= {"lock", "new"}:
+                _discard(folder)  # nothing to resume
 
 
 def publish(folder: Path, kept: dict[str, str] | None = None) -> None:
@@ -93,19 +99,35 @@ def publish(folder: Path, kept: dict[str, str] | None = None) -> None:
     complete(folder)
 
 
+def settle(folder: Path) -> None:
+    """Complete what a killed process had published, and remove what it has left."""
+    if (folder / WORK / "ready").is_dir() or (folder / GONE).is_dir():
+        with locked(folder):
+            complete(folder)
+
+
 def complete(folder: Path) -> None:
     """Move published files up, also those that a killed process has left behind, and remove the working folder."""
     ready = folder / WORK / "ready"
-    names = checksums(ready)
-    if not names:
-        return
-    for outdated in checksums(folder).keys() - names.keys():
-        (folder / outdated).unlink(missing_ok=True)
-    for name in [*names, SUMS]:  # the sums last: they make the run complete
-        if (ready / name).exists():
-            (ready / name).replace(folder / name)
-    sync(folder)
-    shutil.rmtree(folder / WORK, ignore_errors=True)
+    if names := checksums(ready):
+        for outdated in checksums(folder).keys() - names.keys():
+            (folder / outdated).unlink(missing_ok=True)
+        for name in [*names, SUMS]:  # the sums last: they make the run complete
+            if (ready / name).exists():
+                (ready / name).replace(folder / name)
+        sync(folder)
+    elif not checksums(folder) or not ready.is_dir() or any(ready.iterdir()):
+        return  # else all has been moved up
+    _discard(folder)
+
+
+def _discard(folder: Path) -> None:
+    """Remove the working folder, and what a killed process has left of another."""
+    shutil.rmtree(folder / GONE, ignore_errors=True)
+    work = folder / WORK
+    with suppress(OSError):  # Windows does not move a folder with an open file
+        work = work.rename(folder / GONE)
+    shutil.rmtree(work, ignore_errors=True)
 
 
 def renew(folder: Path, contents: dict[str, str]) -> None:
@@ -132,6 +154,14 @@ def foreign_files(folder: Path, names: list[str], marker: str) -> list[str]:
 
 def _opened(path: Path) -> IO[str]:
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+", encoding="utf-8")
+
+
+def _is_at(path: Path, file: IO[str]) -> bool:
+    """Say whether an open file is still the one at a path."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def _acquire(file: IO[str]) -> bool:
