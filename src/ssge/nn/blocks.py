@@ -58,8 +58,8 @@ class Blocks(nn.Module):
     .. math:: w_X = \left(\frac{s_X + \sigma}{m}\right)^5, \quad w_F = \left(\frac{s_F}{m}\right)^5, \quad
        w_Z = \left(\frac{s_Z - \sigma}{m}\right)^5, \qquad m = \max(s_X + \sigma, s_F),
 
-    at most 1, and at least 0.15 for X and a thousandth for the others. So noisy features go far, features of nodes among
-    strangers stay as they are, and an encoder that has washed them out counts little.
+    at most 1, and at least 0.15 for X and a thousandth for the others. So noisy features go far, features of nodes
+    among strangers stay as they are, and an encoder that has washed them out counts little.
     """
 
     scores: Tensor
