@@ -85,6 +85,7 @@ GROUPS = (
     Group("efficiency", "efficiency.json", (*TRAINING, *EFFICIENCY), (
         Page("docs/baselines.md", "efficiency", "block"),
     )),
+    Group("claims", "claims.json", (*TRAINING, "experiments.reproduce"), (Page("docs/claims.md", "table", "block"),)),
     Group("walks", "walks.json", ("ops.walks",)),
     Group("scale", "scale.json", (*TRAINING, "io.convert"), (
         Page("docs/scale.md", "scale", "block"),
