@@ -62,7 +62,7 @@ def test_a_curve_rises_and_falls_if_its_best_is_inside(curve: dict[str, list[flo
 
 
 def test_width_and_augmentation() -> None:
-    figures = {"cora": {"16": [70.0, 70.2], "256": [80.0, 80.2], "1024": [80.1, 80.2]}}
+    figures = {"cora": {"16": [70.0, 70.2], "256": [80.0, 80.2], "1024": [80.0, 80.3]}}
     assert claims.width(evidence(dimension=figures)).word == "held"
     assert claims.width(evidence(dimension={"cora": figures["cora"] | {"1024": [90.0, 90.1]}})).word == "did not hold"
     grid = {f"{a}, {b}": [80.0] for a in ("0", "0.2", "0.4") for b in ("0", "0.2", "0.4")}
