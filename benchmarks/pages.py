@@ -92,10 +92,18 @@ GROUPS = (
         Page("docs/scale.md", "simulation", "simulated"),
     )),
     Group("reading", "reading.json", ("io.reading",)),
-    Group("ranks", "ranks.json", (*TRAINING, "ops.collective", "ops.sharded")),
-    Group("sampled", "sampled.json", (*TRAINING, "ops.neighbor_sampling")),
-    Group("sampled_memory", "sampled_memory.json", (*TRAINING, "ops.neighbor_sampling")),
-    Group("sampling", "sampling.json", ("ops.neighbor_sampling",)),
+    Group("ranks", "ranks.json", (*TRAINING, "ops.collective", "ops.sharded"), (
+        Page("docs/distributed.md", "ranks", "block"),
+    )),
+    Group("sampled", "sampled.json", (*TRAINING, "ops.neighbor_sampling"), (
+        Page("docs/distributed.md", "sampled", "block"),
+    )),
+    Group("sampled_memory", "sampled_memory.json", (*TRAINING, "ops.neighbor_sampling"), (
+        Page("docs/distributed.md", "sampled memory", "block"),
+    )),
+    Group("sampling", "sampling.json", ("ops.neighbor_sampling",), (
+        Page("docs/distributed.md", "sampling", "block"),
+    )),
     Group("scoring", "scoring.json", ("evaluation", "experiments.protocols"), (
         Page("docs/speed.md", "scoring", "block"),
     )),

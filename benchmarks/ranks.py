@@ -15,7 +15,10 @@ import sys
 import tempfile
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pages import Record
 
 DATASET, RECIPE = "computer", "ssge/computer"
 MOST = 0.65
@@ -40,6 +43,19 @@ def epochs(processes: int, count: int) -> dict[str, Any]:
         lines = [json.loads(line) for line in Path(folder, "run", "history.jsonl").read_text().splitlines()]
     seconds = [after["seconds"] - before["seconds"] for before, after in pairwise(lines)]
     return {"seconds": statistics.median(seconds), "losses": [line["total"] for line in lines]}
+
+
+def block(record: Record) -> str:
+    """Return the sentence of docs/distributed.md."""
+    from pages import where
+
+    found = record.figures
+    one, two = (found["seconds"][processes] for processes in "12")
+    return (
+        f"An epoch of `{found['recipe']}` takes {one:.2f} s in one process with one thread, and {two:.2f} s in two: "
+        f"{found['share']:.2f} of the time. Losses differ by {found['largest_difference_of_losses']:.0e} of their size "
+        f"at most ({found['epochs']} epochs; {where(record)}).\n"
+    )
 
 
 def main() -> None:

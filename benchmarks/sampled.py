@@ -13,7 +13,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from pages import ROOT, write
+from pages import ROOT, Record, table, where, write
 from ssge.datasets import load
 from ssge.datasets.splits import splits_of
 from ssge.evaluation import LbfgsProbe, linear_probes, mean_std
@@ -43,6 +43,20 @@ def accuracy(graph: Graph, recipe: str, seed: int, changed: dict[str, Any]) -> d
     splits, _ = splits_of(graph, "paper")
     scores = linear_probes(run.embedding.vectors, graph.labels, splits, LbfgsProbe(), range(len(splits)))
     return {"accuracy": 100 * mean_std([score.accuracy for score in scores]).mean, "seconds": run.record.seconds}
+
+
+def block(record: Record) -> str:
+    """Return the table of docs/distributed.md."""
+    found, rows = record.figures, []
+    for dataset, modes in found["datasets"].items():
+        cells = [f"{modes[mode]['accuracy']:.2f} ± {modes[mode]['deviation']:.2f}" for mode in ("full", "sampled")]
+        rows.append((f"`{RECIPES[dataset]}`", *cells, f"{modes['difference']:+.2f}"))
+    text = table(("recipe", "full batch", "sampled", "difference"), rows)
+    hops = " and ".join(map(str, found["fanouts"]))
+    return (
+        f"{text}\nAccuracy % over {found['seeds']} seeds, as many steps of the optimizer in both modes. Sampled: "
+        f"batches of {found['batch_nodes']:,} nodes, fan-outs {hops}. {where(record)}.\n"
+    )
 
 
 def main() -> None:

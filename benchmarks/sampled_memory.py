@@ -12,9 +12,12 @@ import subprocess
 import sys
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from speed import measured_memory, setting
+
+if TYPE_CHECKING:
+    from pages import Record
 
 BATCH, FANOUTS, STEPS = 2048, (10, 10), 4
 MODES: dict[str, dict[str, Any]] = {"full": {}, "sampled": {"batch_nodes": BATCH, "fanouts": FANOUTS}}
@@ -51,6 +54,17 @@ def measure(mode: str) -> dict[str, float]:
     method, prepared = kept
     embedding = measured_memory(lambda: method.eval().encode(prepared))
     return {"training_mb": training["above_graph_mb"], "embedding_mb": embedding["above_graph_mb"]}
+
+
+def block(record: Record) -> str:
+    """Return the sentence of docs/distributed.md."""
+    found = record.figures
+    full, sampled = (f"{found[mode]['training_mb']:,.0f} MB" for mode in ("full", "sampled"))
+    hops = " and ".join(map(str, found["fanouts"]))
+    return (
+        f"On the edges of ogbn-arxiv, with widths 512-512, steps of {found['batch_nodes']:,} nodes with fan-outs "
+        f"{hops} take {sampled} above the graph, and the full batch {full}: {found['share']:.2f} of it.\n"
+    )
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from pages import write
+from pages import Record, where, write
 from ssge.datasets import load
 from ssge.ops.neighbor_sampling import NeighborSampler
 from ssge.ops.random import Key
@@ -22,6 +22,16 @@ from ssge.views import View
 NODES, DEGREE, SEEDS, FANOUTS = 200_000, 20, 1024, (10, 10)
 MOST = 20
 """Milliseconds that a draw may take."""
+
+
+def block(record: Record) -> str:
+    """Return the sentence of docs/distributed.md."""
+    found = record.figures
+    hops = " and ".join(map(str, found["fanouts"]))
+    return (
+        f"A neighborhood of {found['seeds']:,} nodes with fan-outs {hops}, in a graph of {found['nodes']:,} nodes and "
+        f"{found['edges']:,} directed edges, takes {found['milliseconds']:.1f} ms to draw ({where(record)}).\n"
+    )
 
 
 def main() -> None:

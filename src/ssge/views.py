@@ -105,6 +105,13 @@ class View(NamedTuple):
         adjacency = ShardedAdjacency(self.adjacency.pattern, self.adjacency.normalization, self.adjacency.drops)
         return View(ShardedFeatures(self.features, own_rows(self.num_nodes)), adjacency)
 
+    @property
+    def whole(self) -> View | None:
+        """The view of all nodes, of which this one is the rows of this process; None if it is not."""
+        if isinstance(self.features, ShardedFeatures) and isinstance(self.adjacency, ShardedAdjacency):
+            return View(self.features.whole, self.adjacency.whole)
+        return None
+
     def at_seeds(self, rows: Tensor) -> Tensor:
         """Return the rows of the seeds, out of one row per node."""
         return rows if self.seeds is None else rows[self.seeds]

@@ -60,5 +60,5 @@ class CCASSG(Method):
 
     def forward(self, view: View, key: Key) -> Losses:
         """Return alignment + lambda * decorrelation of two augmented views."""
-        (u1, weight), (u2, _) = (self.encoder.factors(self.augment(view, key.fold_in(i))) for i in range(2))
-        return cca(view.at_seeds(u1), view.at_seeds(u2), self.config.decorrelation_weight, weight)
+        z1, z2, weight = self.encoder.factors_of_two(view, self.augment, key)
+        return cca(z1, z2, self.config.decorrelation_weight, weight)

@@ -70,5 +70,5 @@ class GBT(Method):
 
     def forward(self, view: View, key: Key) -> Losses:
         """Return invariance + w * redundancy of two augmented views."""
-        (u1, weight), (u2, _) = (self.encoder.factors(self.augment(view, key.fold_in(i))) for i in range(2))
-        return barlow(view.at_seeds(u1), view.at_seeds(u2), self.config.redundancy_weight, weight)
+        z1, z2, weight = self.encoder.factors_of_two(view, self.augment, key)
+        return barlow(z1, z2, self.config.redundancy_weight, weight)

@@ -159,8 +159,8 @@ class SSGE(Method):
 
     def forward(self, view: View, key: Key) -> Losses:
         """Return alignment + lambda * uniformity of two augmented views, over the seeds, or the other objective."""
-        (u1, weight), (u2, _) = (self.encoder.factors(self.augment(view, key.fold_in(i))) for i in range(2))
-        c, z1, z2 = self.config, view.at_seeds(u1), view.at_seeds(u2)
+        z1, z2, weight = self.encoder.factors_of_two(view, self.augment, key)
+        c = self.config
         if c.objective == "gaussian":
             return gaussian(
                 z1, z2, c.uniformity_weight, c.alignment_weight, c.eigenvalue_floor, c.floor_mode, weight, self.running

@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ssge.errors import InputError
-from ssge.ops.collective import total, world
+from ssge.ops.collective import rank, swapped, total, world
+from ssge.ops.random import Key
 from ssge.ops.row_stream import RowStream, Stage
 from ssge.ops.streaming import StreamedAdjacency, StreamedFeatures
-from ssge.views import View
+from ssge.views import Augmentation, View
 
 CHUNK = 1 << 16
 """Nodes that are encoded at once when a graph is embedded."""
@@ -219,6 +220,20 @@ class _Encoder(nn.Module, ABC):
 
         An objective that needs only moments can do without the product, which pays unless W narrows U.
         """
+
+    def factors_of_two(self, view: View, augment: Augmentation, key: Key) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Return U of the seeds in two augmented views, and W, as `factors` does.
+
+        Each of two processes that share all nodes makes one of the views, with all rows, and they give each other rows:
+        once forward and once backward, where products by columns would exchange as much in every layer. A batch
+        normalization would see one view alone.
+        """
+        if world() == 2 and view.whole is not None and not len(self.norms):
+            u, weight = self.factors(augment(view.whole, key.fold_in(rank())))
+            u1, u2 = swapped(u)
+        else:
+            (u1, weight), (u2, _) = (self.factors(augment(view, key.fold_in(i))) for i in range(2))
+        return view.at_seeds(u1), view.at_seeds(u2), weight
 
     def forward(self, view: View, drop: Drop | None = None) -> Tensor:
         """Return the n x d representations of a view."""

@@ -105,6 +105,12 @@ def to_rows(columns: Tensor, width: int) -> Tensor:
     return rows
 
 
+def swapped(matrix: Tensor) -> tuple[Tensor, ...]:
+    """Give away rows for rows: from all rows of a matrix that is this process's own to its rows of everybody's."""
+    rows: tuple[Tensor, ...] = _Swap.apply(matrix)  # type: ignore[no-untyped-call]
+    return rows
+
+
 class _Total(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, same: bool, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -128,6 +134,24 @@ class _Exchange(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
         n, width = ctx.shape
         return _rows(gradient, width) if ctx.columns else _columns(gradient, n), None, None, None
+
+
+class _Swap(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor) -> tuple[Tensor, ...]:
+        n, width = matrix.shape
+        ctx.given, ctx.taken = [h * width for h in sizes(n)], [sizes(n)[rank()] * width] * world()
+        received = matrix.new_empty(world(), sizes(n)[rank()], width)
+        _call(dist.all_to_all_single, received.view(-1), matrix.contiguous().view(-1), ctx.taken, ctx.given)
+        return received.unbind()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        width = gradients[0].shape[1]
+        received = gradients[0].new_empty(sum(ctx.given) // width, width)
+        _call(dist.all_to_all_single, received.view(-1), torch.cat(gradients).view(-1), ctx.given, ctx.taken)
+        return received
 
 
 def _columns(rows: Tensor, n: int) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import torch
 from torch import Tensor
 
@@ -20,6 +22,11 @@ class ShardedAdjacency(Adjacency):
     partitioned, and the work is divided evenly whatever the graph looks like. What is exchanged is H twice, forward and
     backward. Every process has all edges, and drops the same ones.
     """
+
+    @cached_property
+    def whole(self) -> Adjacency:
+        """The adjacency for a process that has all rows."""
+        return Adjacency(self.pattern, self.normalization, self.drops)
 
     def __matmul__(self, rows: Tensor) -> Tensor:
         n = self.pattern.incoming.indptr.numel() - 1
