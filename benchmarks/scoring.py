@@ -95,8 +95,8 @@ def block(record: Record) -> str:
         before, after = pair["before"], pair["after"]
         ratio = before["processor_seconds"] / after["processor_seconds"]
         cells = [name, f"{before['processor_seconds']:.1f}", f"{after['processor_seconds']:.1f}", f"{ratio:.1f}"]
-        for figure, digits in (("accuracy", 2), ("nmi", 1)):
-            cells.append(f"{before[figure]:.{digits}f} / {after[figure]:.{digits}f}")
+        cells.append(f"{before['accuracy']:.2f} / {after['accuracy']:.2f}")
+        cells.append(" / ".join(f"{one['nmi']:.1f} ± {one['nmi_std']:.1f}" for one in (before, after)))
         lines.append(cells)
     headings = (
         "graph, embedding, protocol", "processor seconds before", "now", "times faster", "accuracy % before / now",

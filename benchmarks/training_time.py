@@ -2,7 +2,7 @@
 
 For each graph one process trains, one after another: the quickest form of the reference (results/speed.json names it)
 with the paper's settings and all its epochs, then our fast recipe, or the paper's where there is none, in float32 and
-in bf16, each three times; the least time counts. All times are from the loaded graph to the trained weights, ours with
+in bf16, each twice; the least time counts. All times are from the loaded graph to the trained weights, ours with
 the preparation of the graph. Accuracies are of the converged probe on the paper's splits.
 
 Run it on a quiet machine.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pages import Record
 
 GRAPHS = ("cora", "citeseer", "pubmed", "computer", "coauthor_cs")
-REPEATS = 3
+REPEATS = 2
 
 
 def measure(name: str, form: Any) -> dict[str, Any]:

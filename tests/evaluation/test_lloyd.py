@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans, kmeans_plusplus
 
 from ssge.evaluation._arrays import unit_rows
-from ssge.evaluation._lloyd import Rows, best_partitions, lloyd, plus_plus
+from ssge.evaluation._lloyd import Rows, assigned, best_partitions, inertia, lloyd, plus_plus
 
 
 def blurred(n=400, d=10, k=8, spread=0.5, seed=0):
@@ -26,7 +26,7 @@ def test_iterations_end_where_scikit_learn_s_do(kind, d, seed):
     expected = KMeans(8, init=values[first], n_init=1, tol=0).fit(values)
     rows = Rows(kind(values))
     assert (rows.gram is None) == (d == 10)
-    found = lloyd(rows, first)
+    found = lloyd(rows, assigned(rows, first), 8)
     assert expected.n_iter_ > 2
     assert np.array_equal(found.labels, expected.labels_)
     assert found.inertia == pytest.approx(expected.inertia_)
@@ -62,7 +62,8 @@ def test_a_seed_finds_the_same_alone_and_beside_others():
 
 def test_an_empty_cluster_gets_the_farthest_row():
     values = unit_rows(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]))
-    found = lloyd(Rows(values), np.array([0, 1, 2]))  # two equal centers: no row is nearest to the second
+    rows = Rows(values)
+    found = lloyd(rows, assigned(rows, np.array([0, 1, 2])), 3)  # two equal centers: no row is nearest to the second
     assert found.labels.tolist() == [0, 0, 2, 1]
     assert found.inertia == pytest.approx(0)
 
@@ -72,3 +73,22 @@ def test_more_clusters_than_distinct_rows_leave_some_empty():
     found = best_partitions(rows, 4, 3, [0])[0]
     assert np.unique(found.labels).size == 2
     assert found.inertia == pytest.approx(0)
+
+
+def test_wide_rows_end_in_all_columns_as_well_as_scikit_learn_s():
+    values = blurred(n=9000, d=300, k=8, spread=1.0).astype(np.float32)
+    rows = Rows(values)
+    narrow = rows.principal(64)
+    assert rows.gram is None and narrow.values.shape == (9000, 64)
+    found = best_partitions(values, 8, 4, [0])[0]
+    assert np.array_equal(lloyd(rows, found.labels, 8).labels, found.labels)  # no row is nearer to another center
+    assert found.inertia == pytest.approx(inertia(rows, found.labels, 8), rel=1e-5)
+    assert found.inertia <= 1.001 * KMeans(8, n_init=4, random_state=0).fit(values).inertia_
+
+
+def test_principal_columns_hold_what_the_first_singular_vectors_do():
+    rng = np.random.default_rng(0)
+    values = unit_rows(rng.normal(size=(9000, 300)) * 0.98 ** np.arange(300)).astype(np.float32)
+    held = np.square(Rows(values).principal(64).values).sum()
+    most = np.square(np.linalg.svd(values, compute_uv=False)[:64]).sum()
+    assert 0.95 * most < held < 1.0001 * most

@@ -147,8 +147,11 @@ def linear_probes(
     shift, scale = _shift_and_scale(X) if isinstance(probe, LbfgsProbe) else (0.0, 1.0)
 
     def rows(index: NDArray[np.int64]) -> Matrix:
-        """Make the inputs of the classifier; the column of ones carries the bias."""
-        return _with_ones((X[index] - shift) / scale)
+        """Make the inputs of the classifier, in the precision of the embedding; the column of ones carries the bias."""
+        part = np.ones((index.size, X.shape[1] + 1), X.dtype)
+        np.subtract(X[index], shift, out=part[:, :-1], casting="same_kind")
+        part[:, :-1] /= scale
+        return part
 
     groups = [[i for i, split in enumerate(splits) if id(split) == key] for key in dict.fromkeys(map(id, splits))]
     for members in groups:
@@ -210,13 +213,14 @@ def lbfgs_path(inputs: Matrix, targets: NDArray[np.int64], probe: LbfgsProbe) ->
 
     is near the Hessian, and L-BFGS starts from its inverse.
     """
-    coordinates, restored = _rotated(inputs[:, :-1])
+    coordinates, restored = _rotated(inputs[:, :-1].astype(np.float64))
     coordinates = _with_ones(coordinates).astype(np.float32 if probe.tolerance >= _FLOAT32 else np.float64)
     transposed = np.ascontiguousarray(coordinates.T)
     n, width = coordinates.shape
     k = int(targets.max()) + 1
     squares = np.square(coordinates).mean(axis=0)
     weights: Matrix = np.zeros((1, k, width), coordinates.dtype)
+    change: Matrix = np.zeros_like(weights)
     spread = (k - 1) / k**2  # at equal probabilities
     for C in sorted(probe.grid):
         penalty = np.full(width, 1 / (C * n), coordinates.dtype)
@@ -227,9 +231,13 @@ def lbfgs_path(inputs: Matrix, targets: NDArray[np.int64], probe: LbfgsProbe) ->
             shrinkage = penalty * W
             return float(loss[0] + np.vdot(shrinkage, W) / 2), gradient + shrinkage
 
-        weights = minimize(objective, weights, spread * squares + penalty, probe.tolerance, probe.max_iter)
+        before = weights
+        weights = minimize(objective, before + change, spread * squares + penalty, probe.tolerance, probe.max_iter)
+        # Powers of C change the solution by about as much each; the first is far from nothing at all.
+        change = weights - before if before.any() else change
         spread = _spread(weights[0] @ transposed)
-        yield C, np.concatenate([restored(weights[0, :, :-1]), weights[0, :, -1:]], axis=-1)[None]
+        whole = np.concatenate([restored(weights[0, :, :-1]), weights[0, :, -1:]], axis=-1)
+        yield C, whole[None].astype(inputs.dtype)
 
 
 def _rotated(X: Matrix) -> tuple[Matrix, Callable[[Matrix], Matrix]]:
