@@ -227,7 +227,8 @@ def block(record: Record) -> str:
         nodes = f"{found['nodes']:,} nodes"
         arxiv = (
             f"\nAn epoch on the edges of ogbn-arxiv ({nodes}, widths 512-512) takes {peaks[0]} in memory "
-            f"and {peaks[1]} with `--memory {found['limit_mb']}MB`, a quarter of that.\n"
+            f"and {peaks[1]} with `--memory {found['limit_mb']}MB`: "
+            f"{found['streamed']['peak_mb'] / found['whole']['peak_mb']:.3f} of it.\n"
         )
     return f"{text}{ratio}\nEpochs of fit: {epochs}. {where(record)}.\n{arxiv}"
 
