@@ -43,7 +43,7 @@ class Size(NamedTuple):
     memory: str
 
 
-SIZES = (Size(100_000, 128, 128, 4, "2GB"), Size(1_000_000, 128, 128, 3, "2GB"), Size(10_000_000, 32, 32, 1, "8GB"))
+SIZES = (Size(100_000, 128, 128, 4, "2GB"), Size(1_000_000, 128, 128, 3, "2GB"), Size(10_000_000, 128, 128, 1, "8GB"))
 
 
 def write_tables(folder: Path, nodes: int, features: int) -> None:
@@ -212,7 +212,7 @@ def block(record: Record) -> str:
         cells = ["-" if step is None else f"{step['cpu_seconds']:,.0f} s, {step['peak_mb']:,.0f} MB" for step in steps]
         rows.append((
             f"{line['nodes']:,}", f"{line['edges']:,}", f"{line['features']}, {line['width']}-{line['width']}",
-            line["memory"], *cells, f"{line['epoch_cpu_seconds']:,.1f} s",
+            line["memory"], *cells, f"{line['epoch_cpu_seconds']:,.1f} s" if line["epochs"] > 1 else "-",
         ))  # fmt: skip
     headings = ("nodes", "directed edges", "features, widths", "limit", "convert", "fit", "embed", "epoch")
     text = table(headings, rows, left=())
@@ -227,7 +227,8 @@ def block(record: Record) -> str:
         nodes = f"{found['nodes']:,} nodes"
         arxiv = (
             f"\nAn epoch on the edges of ogbn-arxiv ({nodes}, widths 512-512) takes {peaks[0]} in memory "
-            f"and {peaks[1]} with `--memory {found['limit_mb']}MB`, a quarter of that.\n"
+            f"and {peaks[1]} with `--memory {found['limit_mb']}MB`: "
+            f"{found['streamed']['peak_mb'] / found['whole']['peak_mb']:.3f} of it.\n"
         )
     return f"{text}{ratio}\nEpochs of fit: {epochs}. {where(record)}.\n{arxiv}"
 

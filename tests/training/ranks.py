@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -56,6 +57,16 @@ def gradients(case: str, sparse: bool = False) -> Arrays:
         found |= {f"{step} {p}": value.grad.numpy().copy() for p, value in method.named_parameters()}  # type: ignore[union-attr]
         found[f"{step} loss"] = loss.detach().numpy()
     return found
+
+
+def views_encoded(case: str) -> int:
+    """Return how many views this process encodes in a step."""
+    name, settings = CASES[case]
+    graph = random_graph(n=61, p=12)
+    method = build(name, settings | {"epochs": 1}, graph.info, 0, torch.float64).train()
+    with patch.object(method.encoder, "factors", wraps=method.encoder.factors) as encode:
+        method(share(method, method.prepare(graph)), Key(0))
+    return encode.call_count
 
 
 def training(case: str, dtype: torch.dtype) -> Arrays:
@@ -114,6 +125,7 @@ def process(rank: int, worlds: list[int], folder: Path) -> None:
         address = f"file://{folder / f'group{world}'}"
         dist.init_process_group("gloo", init_method=address, rank=rank, world_size=world, timeout=timedelta(seconds=60))
         found = everything() | {
+            "views encoded": {case: views_encoded(case) for case in ("ssge folded", "cca_ssg", "g_bt")},
             "identity backward": identity_backward(),
             "sum of gradients": sum_of_gradients(),
             "refused": message(lambda: trainer.train(build("grace", {}, random_graph().info), None, Key(0))),

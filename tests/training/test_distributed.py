@@ -65,6 +65,13 @@ def test_every_gradient_is_that_of_one_process(
         assert close(several[world, rank][f"gradients {case}"], expected, 1e-10)
 
 
+def test_two_processes_encode_one_view_each(several: dict[tuple[int, int], dict[str, Any]]) -> None:
+    for (world, _), found in several.items():
+        views = 1 if world == 2 else 2
+        # The figures of a batch normalization are those of both views.
+        assert found["views encoded"] == {"ssge folded": views, "cca_ssg": views, "g_bt": 2}
+
+
 @pytest.mark.parametrize("mutation", ["identity backward", "sum of gradients"])
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_usual_mistakes_would_be_found(

@@ -18,6 +18,7 @@ from ssge.graph import Graph
 from ssge.io.graph_folder import StoredGraph
 from ssge.io.graph_writer import write_graph
 from ssge.methods import Method
+from ssge.ops import streaming
 from ssge.ops.adjacency import Adjacency
 from ssge.ops.disk import DiskArray, Scratch
 from ssge.ops.random import Key
@@ -136,6 +137,18 @@ def test_products_are_those_in_memory(tmp_path: Path, normalization: Any, transp
         source.write(0, matrix)
         adjacency.propagate(source.panels(), target, transpose)
         assert torch.allclose(target.read(0, graph.num_nodes), expected, rtol=1e-12)
+
+
+def test_products_have_no_more_rows_than_are_worked_on_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few edges there are: a wide panel would make of all rows at once what the limit does not hold."""
+    _, stored = stored_graph(tmp_path)
+    method = build("ssge", {"widths": (6, 9)}, stored.info, dtype=torch.float64)
+    bag, heights = streaming.bag, list[int]()
+    monkeypatch.setattr(streaming, "bag", lambda *given: heights.append(len(product := bag(*given))) or product)
+    gradients(method, view_of(method, stored, 100, 7, 10_000))
+    assert max(heights) == 7 and sum(heights) % 90 == 0
 
 
 def test_rows_without_edges_may_fill_a_chunk(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ class StreamedAdjacency(Adjacency):
         at_row, at_column = self.scales[::-1] if transpose else self.scales
         for k, panel in enumerate(panels):
             panel.mul_(at_column.unsqueeze(1))
-            for start, rows in self.chunks(transpose):
+            for start, rows in self.chunks(transpose, self.workspace.rows(panel.shape[1], panel.element_size())):
                 product = bag(rows, panel)
                 stop = start + product.shape[0]
                 product += panel[start:stop]  # the self-loop
@@ -153,12 +153,12 @@ class StreamedAdjacency(Adjacency):
                 target.write_panel(k, start, product)
             del panel  # before the next one is made
 
-    def chunks(self, transpose: bool = False) -> Iterator[Chunk]:
-        """Yield the edges that are left, with weights, by consecutive targets, or by sources."""
+    def chunks(self, transpose: bool = False, most_rows: int = _MOST_ROWS) -> Iterator[Chunk]:
+        """Yield the edges that are left, with weights, by consecutive targets, or by sources, of so many at most."""
         indptr, indices, weights = self.outgoing if transpose else self.incoming
         start, most = 0, self.workspace.entries
         while start < self.num_nodes:
-            bounds = torch.from_numpy(indptr.read(start, min(start + _MOST_ROWS, self.num_nodes) + 1))
+            bounds = torch.from_numpy(indptr.read(start, min(start + most_rows, self.num_nodes) + 1))
             stop = max(1, int(torch.searchsorted(bounds, bounds[0] + most, right=True)) - 1)
             bounds = bounds[: stop + 1]
             first, last = int(bounds[0]), int(bounds[-1])
