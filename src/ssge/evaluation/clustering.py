@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ssge.errors import InputError
 from ssge.evaluation._arrays import SPARSE, Matrix, checked_embedding, checked_labels, unit_rows
 from ssge.evaluation._lloyd import best_partitions
-from ssge.evaluation.scores import mean_std
+from ssge.evaluation.scores import agreement, mean_std
 
 STARTS = 10
 
@@ -62,8 +62,6 @@ def cluster(embedding: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = rang
     seeds
         One k-means (best of 10 starts) per seed.
     """
-    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-
     chosen = list(seeds)
     if not chosen:
         raise InputError("seeds must hold at least one seed; received none.")
@@ -73,8 +71,7 @@ def cluster(embedding: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = rang
     if classes.size < 2:
         raise InputError(f"labels must have at least 2 classes; received {classes.tolist()}.")
     found = [one.labels for one in best_partitions(_compact(unit_rows(array)), classes.size, STARTS, chosen)]
-    nmi = tuple(float(normalized_mutual_info_score(y, f)) for f in found)
-    ari = tuple(float(adjusted_rand_score(y, f)) for f in found)
+    nmi, ari = zip(*(agreement(y, f) for f in found), strict=True)
     (nmi_mean, nmi_std), (ari_mean, ari_std) = mean_std(nmi), mean_std(ari)
     return ClusterScore(nmi_mean, ari_mean, nmi_std, ari_std, nmi, ari)
 
