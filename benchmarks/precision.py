@@ -83,8 +83,8 @@ def block(record: Record) -> str:
 
 def _difference(low: list[float], high: list[float]) -> str:
     each = [a - b for a, b in zip(low, high, strict=True)]
-    error = statistics.stdev(each) / len(each) ** 0.5 if len(each) > 1 else float("nan")
-    return f"{statistics.fmean(each):+.2f} ± {error:.2f}"
+    error = f" ± {statistics.stdev(each) / len(each) ** 0.5:.2f}" if len(each) > 1 else ""
+    return f"{statistics.fmean(each):+.2f}{error}"
 
 
 def main() -> None:

@@ -160,7 +160,8 @@ def inertia(rows: Rows, labels: NDArray[np.int64], k: int) -> float:
 def _without_empty(closeness: Matrix, norms: Matrix) -> NDArray[np.int64]:
     """Return the nearest cluster of each row; an empty one gets the farthest row, unless every row lies on a center."""
     most = closeness.max(axis=0)
-    labels, squared = (closeness == most).argmax(axis=0), norms - 2 * most  # half the time of the numbers' own argmax
+    labels: NDArray[np.int64] = (closeness == most).argmax(axis=0)  # half the time of the numbers' own argmax
+    squared = norms - 2 * most
     for empty in np.flatnonzero(np.bincount(labels, minlength=len(closeness)) == 0):
         farthest = squared.argmax()
         if squared[farthest] < _COINCIDENT:
