@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import processes
 import pytest
 import torch
 
-import ranks
 from ssge.cli import main
 from ssge.io.embeddings import read_embedding
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 @pytest.fixture(scope="module")
 def one() -> dict[str, Any]:
-    return ranks.everything()
+    return processes.everything()
 
 
 @pytest.fixture(scope="module")
@@ -35,18 +35,18 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, int], d
     """Return what each process found, by the size of its group and its rank."""
     folder = tmp_path_factory.mktemp("ranks")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["ranks"])  # torch is imported once
-    processes = [context.Process(target=ranks.process, args=(rank, WORLDS, folder)) for rank in range(max(WORLDS))]
-    for process in processes:
+    context.set_forkserver_preload(["processes"])  # torch is imported once
+    started = [context.Process(target=processes.process, args=(rank, WORLDS, folder)) for rank in range(max(WORLDS))]
+    for process in started:
         process.start()
-    for process in processes:
+    for process in started:
         process.join(120)
-    assert [process.exitcode for process in processes] == [0] * len(processes)
+    assert [process.exitcode for process in started] == [0] * len(started)
     found = [(world, rank) for world in WORLDS for rank in range(world)]
     return {key: torch.load(folder / f"{key[0]}-{key[1]}.pt", weights_only=False) for key in found}
 
 
-def close(found: ranks.Arrays, expected: ranks.Arrays, tolerance: float) -> bool:
+def close(found: processes.Arrays, expected: processes.Arrays, tolerance: float) -> bool:
     assert found.keys() == expected.keys()
     return all(
         np.allclose(found[name], expected[name], rtol=tolerance, atol=tolerance * max(1, np.abs(expected[name]).max()))
@@ -54,7 +54,7 @@ def close(found: ranks.Arrays, expected: ranks.Arrays, tolerance: float) -> bool
     )
 
 
-@pytest.mark.parametrize("case", [*ranks.CASES, "sparse"])
+@pytest.mark.parametrize("case", [*processes.CASES, "sparse"])
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_gradient_is_that_of_one_process(
     world: int, case: str, one: dict[str, Any], several: dict[tuple[int, int], dict[str, Any]]
@@ -111,7 +111,7 @@ def test_what_cannot_be_divided_is_refused(several: dict[tuple[int, int], dict[s
 
 @pytest.mark.parametrize("killed", [0, 1])
 def test_a_killed_process_ends_the_run_with_one_line_and_one_process_resumes_it(killed: int, tmp_path: Path) -> None:
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", str(HERE / "ranks.py")]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", str(HERE / "processes.py")]
     path = os.pathsep.join([str(HERE.parent), *sys.path])
     env = os.environ | {"KILLED": str(killed), "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     command = [*torchrun, *COMMAND, "--out", str(tmp_path / "shared")]
