@@ -39,7 +39,8 @@ def epochs(processes: int, count: int) -> dict[str, Any]:
             "fit",
         ]
         command += [DATASET, "--recipe", RECIPE, "--epochs", str(count), "--out", f"{folder}/run", "--quiet"]
-        subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL)
+        one = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        subprocess.run(command, check=True, env=os.environ | one, stdout=subprocess.DEVNULL)
         lines = [json.loads(line) for line in Path(folder, "run", "history.jsonl").read_text().splitlines()]
     seconds = [after["seconds"] - before["seconds"] for before, after in pairwise(lines)]
     return {"seconds": statistics.median(seconds), "losses": [line["total"] for line in lines]}
