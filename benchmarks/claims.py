@@ -47,13 +47,14 @@ def coupling(folder: Path) -> float:
     return float((np.nansum(found) - n) / (n * (n - 1)))
 
 
-def measure(datasets: Sequence[str], seeds: int) -> dict[str, Any]:
-    """Run what is missing and return the figures by experiment and dataset."""
+def measure(datasets: Sequence[str], seeds: int, sweeping: bool) -> dict[str, Any]:
+    """Run what is missing and return the figures by experiment and dataset; sweeps take most of the time."""
     scope = Scope(ROOT / "runs" / "claims", tuple(datasets), (OURS,), seeds=(seeds, seeds))
     swept = Scope(scope.out, tuple(name for name in datasets if name != "pubmed"), (OURS,), seeds=(seeds, seeds))
     ablation, weights = tables.ablation_jobs(scope), sweeps.lambda_jobs(swept)
     widths, rates = sweeps.dimension_jobs(swept), sweeps.augmentation_jobs(swept)
-    done = carry_out([*ablation.values(), *weights.values(), *widths.values(), *rates.values()], scope)
+    over = [*weights.values(), *widths.values(), *rates.values()]
+    done = carry_out([*ablation.values(), *(over if sweeping else [])], scope)
     found: dict[str, Any] = {"ablation": {}, "coupling": {}, "lambda": {}, "dimension": {}, "augmentation": {}}
     for (variant, name), job in ablation.items():
         if (values := accuracies(done, job)) is not None:
@@ -62,9 +63,11 @@ def measure(datasets: Sequence[str], seeds: int) -> dict[str, Any]:
             found["coupling"].setdefault(name, {})[variant] = coupling(place)
     for what, jobs in (("lambda", weights), ("dimension", widths)):
         for (name, value), job in jobs.items():
-            found[what].setdefault(name, {})[f"{value:g}"] = accuracies(done, job)
+            if (values := accuracies(done, job)) is not None:
+                found[what].setdefault(name, {})[f"{value:g}"] = values
     for (name, pd, pm), job in rates.items():
-        found["augmentation"].setdefault(name, {})[f"{pd:g}, {pm:g}"] = accuracies(done, job)
+        if (values := accuracies(done, job)) is not None:
+            found["augmentation"].setdefault(name, {})[f"{pd:g}, {pm:g}"] = values
     return found
 
 
@@ -171,7 +174,7 @@ def rises_and_falls(evidence: Evidence) -> Verdict:
     """Hold if the best weight is neither the smallest nor the largest, by more than the standard error of both ends."""
     cases = []
     for dataset, curve in evidence.figures["lambda"].items():
-        points = [(value, seeds) for value, seeds in curve.items() if seeds]
+        points = list(curve.items())
         best = max(points, key=lambda point: fmean(point[1]))
         ends = (points[0][1], points[-1][1])
         held = all(fmean(best[1]) - fmean(end) > _error(end) + _error(best[1]) for end in ends)
@@ -184,7 +187,7 @@ def width(evidence: Evidence) -> Verdict:
     """Hold if the best width is 256 or 512, or as good as the best by its standard error."""
     cases = []
     for dataset, curve in evidence.figures["dimension"].items():
-        points = {int(value): seeds for value, seeds in curve.items() if seeds}
+        points = {int(value): seeds for value, seeds in curve.items()}
         best = max(points, key=lambda value: fmean(points[value]))
         large = max((value for value in (256, 512) if value in points), key=lambda value: fmean(points[value]))
         held = fmean(points[large]) >= fmean(points[best]) - _error(points[best])
@@ -197,7 +200,7 @@ def robust(evidence: Evidence) -> Verdict:
     """Hold if rates of 0.2 and 0.4 differ by at most two points."""
     cases = []
     for dataset, grid in evidence.figures["augmentation"].items():
-        inner = [fmean(grid[f"{a}, {b}"]) for a in ("0.2", "0.4") for b in ("0.2", "0.4") if grid.get(f"{a}, {b}")]
+        inner = [fmean(grid[f"{a}, {b}"]) for a in ("0.2", "0.4") for b in ("0.2", "0.4") if f"{a}, {b}" in grid]
         if inner:
             cases.append((max(inner) - min(inner) <= 2, f"{dataset} {min(inner):.1f} to {max(inner):.1f}"))
     return _counted(cases)
@@ -263,5 +266,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--datasets", nargs="+", default=DATASETS, choices=DATASETS)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--no-sweeps", action="store_true", help="leave out what takes most of the time")
     options = parser.parse_args()
-    pages.write("claims", measure(options.datasets, options.seeds), [f"{OURS}/{name}" for name in options.datasets])
+    figures = measure(options.datasets, options.seeds, not options.no_sweeps)
+    pages.write("claims", figures, [f"{OURS}/{name}" for name in options.datasets])

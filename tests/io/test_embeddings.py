@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +135,18 @@ def test_a_cut_file_is_no_table(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(InputError, match="cannot be read as Parquet"):
         read_embedding(path)
+
+
+def test_no_temporary_file_has_one_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a killed process leaves is found by the name of the file that it was to become."""
+    names, made = [], tempfile.mkstemp
+
+    def spy(**how: Any) -> tuple[int, str]:
+        handle, name = made(**how)
+        names.append(Path(name).name)
+        return handle, name
+
+    monkeypatch.setattr(tempfile, "mkstemp", spy)
+    for ending in (".npy", ".parquet", ".csv", ".txt"):
+        write_embedding(tmp_path / f"z{ending}", np.arange(3), np.eye(3, dtype=np.float32))
+    assert len(names) == 5 and not any(name.startswith("..") for name in names)

@@ -187,6 +187,7 @@ def _read_csv(path: Path) -> Embedding:
 
 def _write_npy(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
     with atomic(path) as matrix, atomic(_ids_beside(path)) as beside:
         with matrix.open("wb") as file:
@@ -194,7 +195,7 @@ def _write_npy(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None
             np.lib.format.write_array_header_1_0(file, header)
             for _, part in _parts(vectors):
                 file.write(np.ascontiguousarray(part).data)
-        write_tables(beside, [pa.table([ids], names=["id"])], **_PLAIN)
+        pq.write_table(pa.table([ids], names=["id"]), beside, **_PLAIN)
         path.unlink(missing_ok=True)  # never leave old vectors beside new ids
 
 
