@@ -246,7 +246,7 @@ def block(record: Any) -> str:
 def _methods() -> dict[str, dict[str, Row]]:
     """Return the row of each method by dataset, of its record with the published schedule or else the short one."""
     found: dict[str, dict[str, Row]] = {name: {} for name in GRAPHS}
-    for path in sorted(RESULTS.glob("recipes/*/*.json"), reverse=True):  # cora-fast before cora, which replaces it
+    for path in sorted(RESULTS.glob("recipes/*/*.json")):  # cora-fast before cora, which replaces it
         summary = Summary.read(path)
         plain = summary.recipe.name.split("/")[1] in (summary.recipe.dataset, f"{summary.recipe.dataset}-fast")
         if plain and summary.recipe.dataset in found:
