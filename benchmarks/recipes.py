@@ -71,7 +71,7 @@ def run(recipe: Recipe, seeds: int) -> Summary | str:
     """Run a recipe in a process of its own; return its summary, or why there is none."""
     command = [sys.executable, "-m", "ssge", "run", recipe.name, "--seeds", str(seeds), "--quiet", "--json"]
     command += ["--out", str(folder_of(recipe))]
-    if recipe.method != OURS or recipe.name.endswith("-fast"):
+    if recipe.name != f"{OURS}/{recipe.dataset}":
         command.append("--skip-references")  # those of the paper's recipe serve all
     for protocol in protocols(recipe):
         words = [*command, "--protocol", protocol]

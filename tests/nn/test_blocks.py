@@ -69,6 +69,28 @@ def test_blocks_can_be_left_out(names: tuple[str, ...]) -> None:
     np.testing.assert_allclose(quotient, quotient[0, 0])  # all but the scale of the whole
 
 
+@pytest.mark.parametrize("names", [("features", "propagated", "learned"), ("learned", "features")])
+def test_given_weights_are_lengths_relative_to_what_was_learned(names: tuple[str, ...]) -> None:
+    graph = random_graph(n=80, p=12, m=300)
+    given = dict(zip(names, (0.5, 2.0, 1.0), strict=False))
+    method, _ = fitted(graph, blocks=names, block_weights=tuple(given.values()))
+    with torch.no_grad():
+        view = View.of(graph, dtype=torch.float64)
+        found, learned = method.encode(view), method.encoder(view)
+    kept = [name for name in ALL if name in names]
+    parts = found.split([16 if name == "learned" else 12 for name in kept], 1)
+    size = (learned - learned.mean(0)).square().sum(1).mean().sqrt()
+    for name, part in zip(kept, parts, strict=True):
+        torch.testing.assert_close((part - part.mean(0)).square().sum(1).mean().sqrt(), given[name] * size)
+    torch.testing.assert_close(parts[kept.index("learned")], given["learned"] * learned)
+
+
+@pytest.mark.parametrize("weights", [(1.0, 1.0), (0.0, 0.0, 0.0), (1.0, -1.0, 1.0)])
+def test_weights_that_do_not_fit_the_blocks_are_refused(weights: tuple[float, ...]) -> None:
+    with pytest.raises(InputError, match="block_weights"):
+        fitted(random_graph(n=80, p=12, m=300), block_weights=weights)
+
+
 @pytest.mark.parametrize(
     ("signal", "homophily", "hops", "weights"),
     [(3, 0.25, None, (1, 0.9)), (3, 0.9, None, (0.9, 1)), (1, 0.8, 4, (0.9, 1)), (0, 0.25, None, (1, 0.9))],

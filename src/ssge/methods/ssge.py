@@ -6,7 +6,7 @@ import math
 from typing import Any, Literal
 
 import torch
-from pydantic import Field, PositiveInt, ValidationInfo, field_validator
+from pydantic import Field, NonNegativeFloat, PositiveInt, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 from torch import Tensor
 
@@ -49,7 +49,10 @@ class SSGEConfig(NodeBatchConfig):
         LEARNED,
         min_length=1,
         description="Columns of an embedding, side by side: learned (the paper's), propagated (features, by a filter "
-        "that suits the graph), features. Weights are chosen without labels.",
+        "that suits the graph), features.",
+    )
+    block_weights: tuple[NonNegativeFloat, ...] | None = Field(
+        None, description="Weight of each block, in the order of blocks; chosen without labels if not given."
     )
     components: PositiveInt = Field(
         512, description="Of the other blocks: wider features are reduced to so many leading directions."
@@ -86,6 +89,18 @@ class SSGEConfig(NodeBatchConfig):
         if len(set(blocks)) < len(blocks) or "learned" not in blocks:
             raise PydanticCustomError("blocks", "each block must be named once, and learned must be among them")
         return blocks
+
+    @field_validator("block_weights")
+    @classmethod
+    def _one_per_block(cls, weights: tuple[float, ...] | None, given: ValidationInfo) -> tuple[float, ...] | None:
+        blocks = given.data.get("blocks", ())
+        if weights is not None and blocks and (len(weights) != len(blocks) or not any(weights)):
+            raise PydanticCustomError(
+                "block_weights",
+                "must be one number for each of blocks ({blocks}), not all of them 0",
+                {"blocks": ", ".join(blocks)},
+            )
+        return weights
 
     @field_validator("direct_width")
     @classmethod
@@ -133,7 +148,8 @@ class SSGE(Method):
         self.running = RunningCovariance(config.widths[-1], momentum) if momentum else None
         self.blocks = None
         if config.blocks != LEARNED:
-            self.blocks = Blocks(config.blocks, info.num_features, config.components, config.widths[-1])
+            sizes = info.num_features, config.components, config.widths[-1]
+            self.blocks = Blocks(config.blocks, *sizes, weights=config.block_weights)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
 
     @classmethod

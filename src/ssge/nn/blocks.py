@@ -60,15 +60,21 @@ class Blocks(nn.Module):
 
     at most 1, and at least 0.15 for X and a thousandth for the others. So noisy features go far, features of nodes
     among strangers stay as they are, and an encoder that has washed them out counts little.
+
+    Weights may be given instead, one per block. All blocks are multiplied by the spread of Z, so that Z with weight 1
+    keeps the encoder's scale, for which the paper's probe was tuned.
     """
 
     scores: Tensor
     coefficients: Tensor
     scales: Tensor
 
-    def __init__(self, names: Sequence[Block], inputs: int, columns: int, width: int) -> None:
+    def __init__(
+        self, names: Sequence[Block], inputs: int, columns: int, width: int, weights: Sequence[float] | None = None
+    ) -> None:
         super().__init__()
         self.kept = [i for i, name in enumerate(ALL) if name in names]
+        self.weights = dict(zip(names, weights, strict=True)) if weights is not None else None
         self.reduction = Reduction(inputs, columns)
         widths = (self.reduction.width, self.reduction.width, width)
         self.widths = [widths[i] for i in self.kept]
@@ -96,8 +102,10 @@ class Blocks(nn.Module):
         mixture, weights = choice(self.scores.tolist(), view.num_nodes)
         spreads = [float(_spread(block)) for block in all_filtered(view.adjacency, self.reduction(view))]
         self.coefficients.copy_(coefficients([0, *(m / s for m, s in zip(mixture, spreads[1:], strict=True))]))
+        if self.weights is not None:
+            weights = [self.weights.get(name, 0.0) for name in ALL]
         found = torch.stack([_spread(block) for block in self._blocks(view, encode(view))])
-        self.scales.copy_(torch.tensor(weights) / found.cpu())
+        self.scales.copy_(torch.tensor(weights) / found.cpu() * found[-1].cpu())
 
     @torch.no_grad()
     def forward(self, view: View, learned: Tensor) -> Tensor:
