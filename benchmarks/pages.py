@@ -61,6 +61,7 @@ GROUPS = (
     Group("recipes", "recipes/*/*.json", (), (
         Page("README.md", "summary", "overview"),
         Page("docs/results.md", "results", "results"),
+        Page("docs/results.md", "own", "of_our_own"),
         Page("docs/speed.md", "fast", "fast"),
         Page("docs/baselines.md", "baselines", "baselines"),
     )),

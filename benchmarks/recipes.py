@@ -34,9 +34,14 @@ REFERENCES = {
     "raw features": "raw features",
     "propagated features": "propagated features, A²X",
     "mean of 8 hops": "mean of 8 hops",
+    "NAFS": "NAFS",
+    "spectral clustering": "spectral clustering",
     "untrained encoder": "untrained encoder",
 }
 """Reference rows of the README by their names in the records, and how the README names them."""
+OWN = ("blocks", "clusters")
+"""Kinds of recipes of our own: other settings than the paper's, or blocks beside what is learned."""
+FIGURES = (("accuracy", "encoder_std"), ("nmi", "nmi_std"), ("ari", "ari_std"))
 FAMILIES = ("supervised", "traditional", "contrastive", "non-contrastive")
 BOTH = ("paper", "paper-lbfgs")
 RANDOM, AT_RANDOM = "random", {"afgrl", "rgrl"}
@@ -123,6 +128,8 @@ def overview(summaries: Sequence[Summary]) -> str:
         return ""
     lines = [[title, *(_reference(one, name) for one in found.values())] for name, title in REFERENCES.items()]
     lines.append(["SSGE", *(_both(rows(own(one), one.protocol.name)[0]) for one in found.values())])
+    blocks = [named.get(f"{OURS}/{name}-blocks") for name in found]
+    lines.append(["SSGE, recipes of our own", *(_both(rows(own(b), b.protocol.name)[0]) if b else "-" for b in blocks)])
     lines.append(["published", *(_published(one) for one in found.values())])
     lines = [cells for cells in lines if set(cells[1:]) != {"-"}]
     seeds = sorted({len(own(one)) for one in found.values()})
@@ -142,7 +149,7 @@ def _reference(summary: Summary, name: str) -> str:
 
 def _both(row: Row) -> str:
     std = f" ± {row.encoder_std:.1f}" if row.seeds > 1 else ""
-    return f"{row.accuracy:.1f}{std} / {row.nmi:.1f}"
+    return ("-" if row.accuracy is None else f"{row.accuracy:.1f}{std}") + f" / {row.nmi:.1f}"
 
 
 def _published(summary: Summary) -> str:
@@ -154,9 +161,29 @@ def _published(summary: Summary) -> str:
     )
 
 
+def of_our_own(summaries: Sequence[Summary]) -> str:
+    """Return recipes of our own beside those of the paper and the published figures; empty without records."""
+    named = {one.recipe.name: one for one in summaries if one.recipe.method == OURS}
+    lines, notes = [], set()
+    for dataset in GRAPHS:
+        paper = named.get(f"{OURS}/{dataset}")
+        for one in (named[name] for kind in OWN if (name := f"{OURS}/{dataset}-{kind}") in named):
+            found = [rows(own(run), run.protocol.name)[0] if run else None for run in (one, paper)]
+            cells = [over_seeds(row, *pair) if row else "-" for pair in FIGURES for row in found]
+            published = [one.recipe.published.get(key) for key in ("accuracy", "nmi", "ari")]
+            last = ["-" if figure is None else f"{figure:g}" for figure in published]
+            lines.append(
+                [one.recipe.name, str(len(own(one))), *cells[:2], last[0], *cells[2:4], last[1], *cells[4:], last[2]]
+            )
+            notes.add(f"Protocol `{one.protocol.name}`, {where(own(one)[-1])}.")
+    each = ("our recipe", "the paper's recipe", "published")
+    headings = ("", "seeds", *(f"{figure}, {kind}" for figure in ("accuracy %", "NMI %", "ARI %") for kind in each))
+    return table(headings, lines) + "\n" + "\n".join(sorted(notes)) + "\n" if lines else ""
+
+
 def results(summaries: Sequence[Summary]) -> str:
-    """Return a table for each recipe of SSGE that is no fast one."""
-    ours = [one for one in summaries if one.recipe.method == OURS and not one.recipe.name.endswith("-fast")]
+    """Return a table for each recipe of SSGE with the paper's settings."""
+    ours = [one for one in summaries if one.recipe.name == f"{OURS}/{one.recipe.dataset}"]
     return "\n".join(map(result, sorted(ours, key=lambda one: (DATASETS.index(one.recipe.dataset), one.recipe.name))))
 
 
