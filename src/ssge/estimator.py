@@ -26,6 +26,7 @@ from ssge.methods.ssge import SSGEConfig
 from ssge.runs.fit import Run, fit
 from ssge.runs.folder import RunFolder
 from ssge.runs.plan import Plan, Start, plan
+from ssge.runs.select import select
 from ssge.schema import FeatureSchema
 from ssge.training.device import choose_device
 from ssge.training.precision import Precision
@@ -50,6 +51,9 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
         Name of a recipe (``"bgrl/cora"``) or path of a TOML file whose settings to take.
     warm_start
         Start each `fit` with the weights of the one before, as for a graph that has grown.
+    select
+        Of SSGE: train nine settings of epochs and uniformity weight first, and take the one that agrees most with data
+        held out of the graph (`ssge.runs.select`).
     n_neighbors
         When a matrix is given without ``adjacency``: neighbors per row in the graph made of the rows.
     device, precision
@@ -100,6 +104,7 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
         *,
         recipe: str | None = None,
         warm_start: bool = False,
+        select: bool = False,
         n_neighbors: int = 10,
         device: str = "cpu",
         precision: Precision = "float32",
@@ -110,6 +115,7 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
         self.method = method
         self.recipe = recipe
         self.warm_start = warm_start
+        self.select = select
         self.n_neighbors = n_neighbors
         self.device = device
         self.precision = precision
@@ -155,7 +161,10 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
         if not isinstance(seed, Integral):
             seed = check_random_state(seed).randint(2**31)
         reading = {} if adjacency is not None or isinstance(X, Graph) else {"n_neighbors": self.n_neighbors}
-        self._run = fit(graph, self._plan(graph.info, int(seed)), reading=reading, quiet=not self.verbose)
+        planned = self._plan(graph.info, int(seed))
+        if self.select:
+            planned = select(graph, planned, quiet=not self.verbose)
+        self._run = fit(graph, planned, reading=reading, quiet=not self.verbose)
         self._set_fitted()
         return self
 
@@ -333,7 +342,7 @@ class SSGE(GraphEmbedder):
         ``gcn``, or ``mlp`` for features alone with batch normalization.
     lr, weight_decay
         Of Adam.
-    blocks, components
+    blocks, block_weights, components
         What stands beside the learned columns: see `ssge.nn.blocks.Blocks`.
     batch_nodes
         Nodes per training step, several times the embedding width. Bounds the memory on a large graph.
@@ -342,7 +351,7 @@ class SSGE(GraphEmbedder):
     alignment_weight, activation, output_bias, offset, normalization, eigenvalue_floor, floor_mode, objective, \
     covariance_momentum, shrinkage, direct_width, temperature
         See `ssge.methods.ssge.SSGEConfig`.
-    warm_start, n_neighbors, device, precision, random_state, verbose
+    warm_start, select, n_neighbors, device, precision, random_state, verbose
         See `GraphEmbedder`.
 
     Notes
@@ -376,6 +385,7 @@ class SSGE(GraphEmbedder):
     alignment_weight: float | None = None
     activation: Literal["elu", "relu", "none"] | None = None
     blocks: Sequence[Literal["features", "propagated", "learned"]] | None = None
+    block_weights: Sequence[float] | None = None
     components: int | None = None
     output_bias: bool | None = None
     offset: float | None = None
@@ -388,6 +398,7 @@ class SSGE(GraphEmbedder):
     direct_width: int | None = None
     temperature: float | None = None
     warm_start: bool = False
+    select: bool = False
     n_neighbors: int = 10
     device: str = "cpu"
     precision: Precision = "float32"
