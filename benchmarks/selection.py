@@ -161,6 +161,29 @@ def block(record: Any) -> str:
             lines.append([f"*{name}*", "", "", f"{np.mean(lost):.2f}", f"{max(lost):.1f}"])
         headings = ("criterion", "what it is", f"rank correlation with {title}", "points lost, mean", "- worst graph")
         parts.append(f"### {title[0].upper()}{title[1:]}\n\n{markdown(headings, lines)}")
+    lines, gains = [], []
+    for name in graphs:
+        beside = [run for run in record.figures[name] if run["blocks"]]
+        usual = next(run for run in beside if run["default"])
+        pick = max(beside, key=lambda run: run["figures"]["held-out score"])
+        gains.append([100 * (pick[what] - usual[what]) for what in ("accuracy", "nmi")])
+        chosen = [f"{pick['settings'][f'{what} of default']:.2g} x" for what in ("epochs", "weight")]
+        pairs = [f"{100 * run[what]:.1f}" for what in ("accuracy", "nmi") for run in (usual, pick)]
+        lines.append([name, *chosen, *pairs[:2], f"{gains[-1][0]:+.1f}", *pairs[2:], f"{gains[-1][1]:+.1f}"])
+    means = [f"{mean:+.2f}" for mean in np.mean(gains, axis=0)]
+    lines.append(["*mean*", "", "", "", "", means[0], "", "", means[1]])
+    headings = (
+        "graph",
+        "epochs",
+        "weight",
+        "accuracy %, default",
+        "selected",
+        "difference",
+        "NMI %, default",
+        "selected",
+        "difference",
+    )
+    parts.append(f"### What `--select` takes\n\n{markdown(headings, lines)}")
     count = len(next(iter(record.figures.values())))
     closing = f"{len(graphs)} graphs, {count} settings each, one encoder seed. {pages.where(record)}.\n"
     return "\n\n".join([*parts, closing])
