@@ -81,3 +81,13 @@ def test_a_dot_in_the_name_of_a_column_is_no_fraction(tmp_path: Path) -> None:
 
 def test_a_lack_of_memory_without_a_word_is_one_line() -> None:
     assert explained(MemoryError()) == ("not enough memory: the system has no more to give.", 2)
+
+
+def test_weights_of_blocks_go_with_the_blocks_that_the_graph_gets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("fit", "karate", "--epochs", "1", "--quiet", "--out")
+    assert code_of(*words, tmp_path / "three", "--block-weights", "0.3", "1", "1") == 0
+    assert code_of(*words, tmp_path / "two", "--block-weights", "0.3", "1") == 2
+    assert "block_weights: must be one number for each of blocks (features, propagated" in capsys.readouterr().err
+    assert not (tmp_path / "two").exists()

@@ -244,8 +244,11 @@ def check_settings(method: str, settings: Any) -> None:
     from ssge.errors import InputError
     from ssge.runs.plan import resolve_config
 
+    chosen = given(settings)
+    if "blocks" not in chosen:
+        chosen.pop("block_weights", None)  # how many blocks there are depends on graph and recipe
     try:
-        resolve_config(method, given(settings))
+        resolve_config(method, chosen)
     except InputError as error:
         name, _, what = str(error).partition(":")
         raise InputError(f"--{name.split('.')[0].replace('_', '-')}:{what}") from None
