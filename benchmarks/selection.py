@@ -168,11 +168,11 @@ def block(record: Any) -> str:
         pick = max(beside, key=lambda run: run["figures"]["held-out score"])
         gains.append([100 * (pick[what] - usual[what]) for what in ("accuracy", "nmi")])
         chosen = [f"{pick['settings'][f'{what} of default']:.2g} x" for what in ("epochs", "weight")]
-        pairs = [f"{100 * run[what]:.1f}" for what in ("accuracy", "nmi") for run in (usual, pick)]
-        lines.append([name, *chosen, *pairs[:2], f"{gains[-1][0]:+.1f}", *pairs[2:], f"{gains[-1][1]:+.1f}"])
+        scored = [f"{100 * run[what]:.1f}" for what in ("accuracy", "nmi") for run in (usual, pick)]
+        lines.append([name, *chosen, *scored[:2], f"{gains[-1][0]:+.1f}", *scored[2:], f"{gains[-1][1]:+.1f}"])
     means = [f"{mean:+.2f}" for mean in np.mean(gains, axis=0)]
     lines.append(["*mean*", "", "", "", "", means[0], "", "", means[1]])
-    headings = (
+    heads = (
         "graph",
         "epochs",
         "weight",
@@ -183,7 +183,7 @@ def block(record: Any) -> str:
         "selected",
         "difference",
     )
-    parts.append(f"### What `--select` takes\n\n{markdown(headings, lines)}")
+    parts.append(f"### What `--select` takes\n\n{markdown(heads, lines)}")
     count = len(next(iter(record.figures.values())))
     closing = f"{len(graphs)} graphs, {count} settings each, one encoder seed. {pages.where(record)}.\n"
     return "\n\n".join([*parts, closing])
