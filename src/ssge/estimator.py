@@ -281,16 +281,11 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
     def _plan(self, info: GraphInfo, seed: int) -> Plan:
         if not isinstance(self.n_neighbors, Integral) or self.n_neighbors < 1:
             raise InputError(f"n_neighbors must be an integer of 1 or more; received {self.n_neighbors!r}.")
+        settings = {name: _plain(value) for name, value in self._settings.items()}
         return plan(
-            info,
-            self.method,
-            recipe=self.recipe,
-            settings={name: _plain(value) for name, value in self._settings.items()},
-            start=self._start,
-            seed=seed,
-            device=self.device,
-            precision=self.precision,
-        )
+            info, self.method, recipe=self.recipe, settings=settings, start=self._start, seed=seed,
+            device=self.device, precision=self.precision,
+        )  # fmt: skip
 
     def _check_schema(self, graph: Graph) -> None:
         """Refuse features that were made in another way than those of the last fit, even if they are as many."""
