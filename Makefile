@@ -89,6 +89,9 @@ efficiency: $(VENV)/.ready ## Parameters, time and memory of five methods as in 
 claims: $(VENV)/.ready ## Ablation and sweeps of the paper, and which of its claims held up: docs/claims.md; an hour
 	$(BIN)/python benchmarks/claims.py
 
+gaps: $(VENV)/.ready ## Methods without a record and the estimated time of their runs: docs/reproduce.md
+	$(BIN)/python benchmarks/gaps.py
+
 walks: $(VENV)/.ready ## Time of random walks
 	$(BIN)/python benchmarks/walks.py
 

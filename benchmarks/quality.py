@@ -174,11 +174,11 @@ def block(record: Any) -> str:
             lost = ours < best - WHAT[what]
             cells.append(f"**{ours - best:+.1f}**" if lost and counted else f"{ours - best:+.1f}")
             lines.append(cells)
-        headings = ("graph", "homophily", "seeds × splits", *FREE, "learned alone", "default", "- best")
+        headings = ("graph", "homophily", "seeds × splits", *FREE, "learned alone", "default", "default - best")
         parts.append(
             f"### {title}\n\n{markdown(headings, lines)}\nWithin {WHAT[what]} points of the best training-free row or "
-            f"above it: {kept} of {judged} graphs. Above it by more than one standard error: {ahead}. Above what is "
-            f"learned alone: {gained}. Larger losses are bold."
+            f"above it: {kept} of {judged} graphs. Above it by more than one standard error: {ahead}. Above the "
+            f"learned block alone: {gained}. Larger losses are bold."
         )
     lines = []
     for name in (name for name in GRAPHS if name in figures):
@@ -191,11 +191,11 @@ def block(record: Any) -> str:
     headings = (
         "graph",
         "largest filter",
-        "weight of X",
-        "- propagated",
-        "- learned",
-        "fit, processor s",
-        "- / without blocks",
+        "weight: features",
+        "weight: propagated",
+        "weight: learned",
+        "fit, CPU s",
+        "fit / fit without blocks",
     )
     parts.append(f"### Filter, weights of blocks, and time\n\n{markdown(headings, lines)}")
     return "\n\n".join(parts) + f"\n\n{pages.where(record)}.\n"

@@ -19,6 +19,8 @@ from pathlib import Path
 import pages
 from pages import ROOT, table, where
 from ssge.experiments.compare import Summary
+from ssge.experiments.reproduce import Scope, published, tables
+from ssge.experiments.reproduce.jobs import Done
 from ssge.experiments.tables import HEADINGS, Row, cells, rows
 from ssge.methods import METHODS
 from ssge.records import RunRecord, code_digest
@@ -29,7 +31,8 @@ log = logging.getLogger(__name__)
 OURS = "ssge"
 GRAPHS = ("cora", "citeseer", "pubmed", "wikics", "computer", "coauthor_cs", "arxiv")
 DATASETS = (*GRAPHS, "imports")
-OVERVIEW = ("cora", "citeseer", "pubmed", "computer", "coauthor_cs")
+CLUSTERED = ("cora", "citeseer", "pubmed")
+OVERVIEW = (*CLUSTERED, "computer", "coauthor_cs")
 REFERENCES = {
     "raw features": "raw features",
     "propagated features": "propagated features, A²X",
@@ -40,7 +43,7 @@ REFERENCES = {
 }
 """Reference rows of the README by their names in the records, and how the README names them."""
 OWN = ("blocks", "clusters")
-"""Kinds of recipes of our own: other settings than the paper's, or blocks beside what is learned."""
+"""Kinds of tuned recipes: other hyper-parameters than the paper's, or blocks concatenated with the learned one."""
 FIGURES = (("accuracy", "encoder_std"), ("nmi", "nmi_std"), ("ari", "ari_std"))
 FAMILIES = ("supervised", "traditional", "contrastive", "non-contrastive")
 BOTH = ("paper", "paper-lbfgs")
@@ -129,7 +132,7 @@ def overview(summaries: Sequence[Summary]) -> str:
     lines = [[title, *(_reference(one, name) for one in found.values())] for name, title in REFERENCES.items()]
     lines.append(["SSGE", *(_both(rows(own(one), one.protocol.name)[0]) for one in found.values())])
     blocks = [named.get(f"{OURS}/{name}-blocks") for name in found]
-    lines.append(["SSGE, recipes of our own", *(_both(rows(own(b), b.protocol.name)[0]) if b else "-" for b in blocks)])
+    lines.append(["SSGE, tuned recipes", *(_both(rows(own(b), b.protocol.name)[0]) if b else "-" for b in blocks)])
     lines.append(["published", *(_published(one) for one in found.values())])
     lines = [cells for cells in lines if set(cells[1:]) != {"-"}]
     seeds = sorted({len(own(one)) for one in found.values()})
@@ -162,7 +165,7 @@ def _published(summary: Summary) -> str:
 
 
 def of_our_own(summaries: Sequence[Summary]) -> str:
-    """Return recipes of our own beside those of the paper and the published figures; empty without records."""
+    """Return tuned recipes beside those of the paper and the published figures; empty without records."""
     named = {one.recipe.name: one for one in summaries if one.recipe.method == OURS}
     lines, notes = [], set()
     for dataset in GRAPHS:
@@ -176,7 +179,7 @@ def of_our_own(summaries: Sequence[Summary]) -> str:
                 [one.recipe.name, str(len(own(one))), *cells[:2], last[0], *cells[2:4], last[1], *cells[4:], last[2]]
             )
             notes.add(f"Protocol `{one.protocol.name}`, {where(own(one)[-1])}.")
-    each = ("our recipe", "the paper's recipe", "published")
+    each = ("tuned recipe", "the paper's recipe", "published")
     headings = ("", "seeds", *(f"{figure}, {kind}" for figure in ("accuracy %", "NMI %", "ARI %") for kind in each))
     return table(headings, lines) + "\n" + "\n".join(sorted(notes)) + "\n" if lines else ""
 
@@ -226,6 +229,24 @@ def fast(summaries: Sequence[Summary]) -> str:
     notes = {f"Protocol `{two.protocol.name}`, {len(own(two))} encoder seeds, {where(own(two)[-1])}."
              for _, two in pairs.values()}  # fmt: skip
     return table(headings, lines) + "\n" + "\n".join(sorted(notes)) + "\n"
+
+
+def classification(summaries: Sequence[Summary]) -> str:
+    """Return the paper's classification table, made of the records."""
+    return tables.classification(*_reproduced(summaries, OVERVIEW)).markdown(heading=False)
+
+
+def clustering(summaries: Sequence[Summary]) -> str:
+    """Return the paper's clustering table, made of the records."""
+    return tables.clustering(*_reproduced(summaries, CLUSTERED)).markdown(heading=False)
+
+
+def _reproduced(summaries: Sequence[Summary], datasets: tuple[str, ...]) -> tuple[Scope, Done]:
+    """Return the scope and the finished jobs of ``ssge reproduce``, with the records in place of its runs."""
+    scope = Scope(ROOT, datasets, published.METHODS)
+    named = {one.recipe.name: one for one in summaries}
+    jobs = tables.compared(scope, published.METHODS, datasets).values()
+    return scope, Done({job: named[job.recipe] for job in jobs if job.recipe in named})
 
 
 def baselines(summaries: Sequence[Summary]) -> str:

@@ -159,7 +159,7 @@ def block(record: Any) -> str:
             losses["a random pick"].append(max(scores) - float(np.mean(scores)))
         for name, lost in losses.items():
             lines.append([f"*{name}*", "", "", f"{np.mean(lost):.2f}", f"{max(lost):.1f}"])
-        headings = ("criterion", "what it is", f"rank correlation with {title}", "points lost, mean", "- worst graph")
+        headings = ("criterion", "definition", f"rank correlation with {title}", "points lost, mean", "worst graph")
         parts.append(f"### {title[0].upper()}{title[1:]}\n\n{markdown(headings, lines)}")
     lines, gains = [], []
     for name in graphs:
@@ -183,7 +183,7 @@ def block(record: Any) -> str:
         "selected",
         "difference",
     )
-    parts.append(f"### What `--select` takes\n\n{markdown(heads, lines)}")
+    parts.append(f"### What `--select` picks\n\n{markdown(heads, lines)}")
     count = len(next(iter(record.figures.values())))
     closing = f"{len(graphs)} graphs, {count} settings each, one encoder seed. {pages.where(record)}.\n"
     return "\n\n".join([*parts, closing])

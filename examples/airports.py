@@ -1,15 +1,15 @@
 """Airports of the United States: from two CSV files to neighbors, clusters and a report, by the command line.
 
-The files come with the package bokeh_sampledata (pip install bokeh_sampledata): 514 airports with their place, height
-and size, and the routes that airlines flew between them in July 2026. Both are in the public domain; airports by the
-contributors of OurAirports, routes by the U.S. Bureau of Transportation Statistics. Only the files are read; the
-package is not imported.
+The files come with the package bokeh_sampledata (pip install bokeh_sampledata): 514 airports with location, altitude
+and size, and the routes between them in July 2026. Both are in the public domain: airports by the contributors of
+OurAirports, routes by the U.S. Bureau of Transportation Statistics. The program reads only the files; it does not
+import the package.
 
-Every command is printed before it is run, so that it can be typed by hand.
+It prints every command before it runs it.
 
     python examples/airports.py [--out airports] [--epochs 40]
 
-The picture and the report at the end need pip install 'ssge[plots,report]'.
+The map and the report at the end need pip install 'ssge[plots,report]'.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FEATURES = ("table", "degree", "laplacian")
 
 
 def data_folder() -> Path:
-    """Return where the package keeps its files."""
+    """Return the folder with the data files of the package."""
     found = find_spec("bokeh_sampledata")
     if found is None or not found.submodule_search_locations:
         sys.exit("The data is not here: pip install 'bokeh_sampledata>=2026.1'")
@@ -44,7 +44,7 @@ def data_folder() -> Path:
 
 
 def count_airlines(routes: Path, out: Path) -> None:
-    """Write one row a route; its weight is the number of airlines, each of which has a row in the raw table."""
+    """Write one row per route; its weight is the number of airlines, one row each in the raw table."""
     table = csv.read_csv(routes).group_by(["Source", "Destination"]).aggregate([([], "count_all")])
     csv.write_csv(table.rename_columns(["source", "target", "weight"]), out)
 
@@ -56,7 +56,7 @@ def run(*words: str | Path) -> None:
 
 
 def airlines_at(routes: Path) -> dict[str, set[str]]:
-    """Return the airlines of each airport that has any: the model is told how many fly a route, never which."""
+    """Return the airlines of each airport that has any. The model sees how many fly a route, never which."""
     found: dict[str, set[str]] = {}
     for row in csv.read_csv(routes).select(["Airline", "Source", "Destination"]).to_pylist():
         for end in ("Source", "Destination"):
@@ -65,13 +65,13 @@ def airlines_at(routes: Path) -> dict[str, set[str]]:
 
 
 def in_common(pairs: Iterable[tuple[str, str]], airlines: dict[str, set[str]]) -> float:
-    """Return the share of their airlines that two airports have in common, the mean over pairs, in percent."""
+    """Return the mean share of airlines that two airports have in common (Jaccard index), in percent."""
     sets = [(airlines[a], airlines.get(b, set())) for a, b in pairs if a in airlines]
     return 100 * sum(len(a & b) / len(a | b) for a, b in sets) / len(sets)
 
 
 def on_the_map(airports: Path, served: Iterable[str], k: int) -> list[tuple[str, str]]:
-    """Return each airport with airlines and the k others of these that are nearest on the globe."""
+    """Return each airport with airlines and the k geographically nearest of the others."""
     table = csv.read_csv(airports)
     table = table.filter(pc.is_in(table["IATA"], pa.array(served)))
     names = table["IATA"].to_pylist()
@@ -83,7 +83,7 @@ def on_the_map(airports: Path, served: Iterable[str], k: int) -> list[tuple[str,
 
 
 def by_features(routes: Path, airports: Path, k: int) -> list[tuple[str, str]]:
-    """Return each airport with the k others whose features, as the model is given them, are most similar."""
+    """Return each airport with the k others whose input features are most similar."""
     graph = ssge.read_graph(routes, airports, id="IATA", columns=COLUMNS, features=FEATURES, scale="standard")
     found = nearest(np.asarray(graph.features), np.arange(graph.num_nodes), k)
     names = graph.node_ids
@@ -91,7 +91,7 @@ def by_features(routes: Path, airports: Path, k: int) -> list[tuple[str, str]]:
 
 
 def main(out: Path, epochs: int) -> None:
-    """Go all the way, and judge the neighbors by something the model was not told: which airlines fly there."""
+    """Run all steps, and evaluate the neighbors by data that the model does not see: which airlines fly there."""
     data = data_folder()
     airports, routes = data / "airports.csv", out / "routes.csv"
     out.mkdir(parents=True, exist_ok=True)

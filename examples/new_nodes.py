@@ -1,8 +1,8 @@
-"""Nodes that come later: a model learns from part of a graph, then embeds nodes it has never seen.
+"""Inductive embedding of new nodes: train on part of a graph, then embed nodes that were not in the training graph.
 
-The nodes are small images of digits, joined where they look alike. A sixth of them arrives after training. The later
-tables are read like the first ones (``like=model``), embedded without training, and searched: are the known images
-nearest to a new one of the same digit?
+The nodes are small images of digits, with edges between similar images. A sixth of them arrives after training. The new
+tables are read like the first ones (``like=model``) and embedded without training. The test: is the known image nearest
+to a new one of the same digit?
 
     python examples/new_nodes.py
 """
@@ -18,7 +18,7 @@ import ssge
 digits = ssge.load_dataset("digits")
 names = np.array([f"image-{i}" for i in range(digits.num_nodes)])
 edges = pa.table({"source": names[digits.edges[0]], "target": names[digits.edges[1]]})
-nodes = pa.table({"id": names, "pixels": list(digits.features)})  # a list of numbers a row: as many features
+nodes = pa.table({"id": names, "pixels": list(digits.features)})  # a list of numbers per row becomes as many features
 
 later = np.random.default_rng(0).random(digits.num_nodes) < 1 / 6
 known = pa.array(names[~later])
@@ -26,7 +26,7 @@ among_known = pc.and_(pc.is_in(edges["source"], known), pc.is_in(edges["target"]
 first = ssge.read_graph(edges.filter(among_known), nodes.filter(~later), scale="standard")
 model = ssge.SSGE(widths=(64, 32), epochs=60, random_state=0).fit(first)
 
-whole = ssge.read_graph(edges, nodes, like=model)  # as the first tables: same columns, same means and deviations
+whole = ssge.read_graph(edges, nodes, like=model)  # same columns, means and standard deviations
 vectors = model.transform(whole)
 vectors = vectors - vectors.mean(axis=0)
 vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -1,7 +1,7 @@
-"""From a PyTorch Geometric ``Data`` and back: embeddings in ``data.z``, the encoder as a plain ``nn.Module``.
+"""Embed a PyTorch Geometric ``Data``: vectors in ``data.z``, the encoder as a plain ``nn.Module``.
 
-Zachary's karate club, which comes with PyTorch Geometric: 34 members, friendships, four groups of which one member each
-is known. A linear layer on the embeddings learns from these four.
+The graph is Zachary's karate club, which comes with PyTorch Geometric: 34 members, friendships, and four groups with
+one labeled member each. A linear layer on the embedding learns from these four.
 
     python examples/pytorch_geometric.py
 """
@@ -17,7 +17,7 @@ from ssge.views import View
 data = KarateClub()[0]
 keys = set(data.keys())
 model = ssge.SSGE(widths=(32, 16), random_state=0).fit(data)
-assert set(data.keys()) == keys  # what was passed in is never changed
+assert set(data.keys()) == keys  # the input is never changed
 
 data.z = torch.from_numpy(model.embedding_)
 
@@ -31,7 +31,7 @@ for _ in range(200):
 right = layer(data.z).argmax(dim=1) == data.y
 print(f"{100 * right[~data.train_mask].float().mean():.1f} % of the other members are put into the right group")
 
-# The encoder maps a view of a graph to raw vectors; embedding_ is these times one number, to unit root mean square.
+# The encoder maps a view of a graph to raw vectors; embedding_ is scaled to root mean square 1.
 encoder: torch.nn.Module = model.encoder_
 with torch.no_grad():
     output = encoder(View.of(ssge.Graph.of(data)))

@@ -1,7 +1,7 @@
 """From two CSV files to a table of embeddings.
 
-The files are written here, so that the example needs nothing else: 90 people in three circles, each with an age and a
-plan, and the calls between them. Put your own in their place; docs/own-graph.md says what they may look like.
+The example writes the files itself: 90 people in three circles, each with an age and a plan, and the calls between
+them. Replace them with your own; docs/own-graph.md describes the formats.
 
     python examples/quickstart.py [FOLDER]
 """

@@ -1,8 +1,8 @@
-"""Embeddings as feature columns: joined by id to a node table, judged by cross-validation beside the raw columns.
+"""Embeddings as feature columns of another model: join by id, then compare with the raw columns by cross-validation.
 
-The embedding is learned without labels, so no label of a held-out node reaches it. But the held-out nodes themselves
-are part of the graph it is learned from: these are scores for nodes that are known today. For nodes to come, hold
-them out of the graph too and embed them later, as examples/new_nodes.py does.
+The embedding is learned without labels, so no label of a held-out node reaches it. But the held-out nodes are part of
+the training graph: these scores are transductive, for existing nodes. For an inductive evaluation, remove the test
+nodes from the graph too and embed them later, as in examples/new_nodes.py.
 
     python examples/sklearn_pipeline.py
 """
@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import ssge
 
-graph = ssge.load_dataset("sbm:nodes=800,classes=4,features=32")  # a graph with a right answer, drawn at random
+graph = ssge.load_dataset("sbm:nodes=800,classes=4,features=32")  # a random graph with known classes
 nodes = pd.DataFrame(graph.features, columns=[f"x{i}" for i in range(graph.num_features)])
 nodes.insert(0, "id", graph.node_ids)
 raw = list(nodes.columns[1:])

@@ -157,9 +157,9 @@ def test_the_quickstart_runs(wheel: Path, tmp_path: Path) -> None:
 def test_the_demo_without_matplotlib_says_so(wheel: Path, tmp_path: Path) -> None:
     small = "--seeds 1 --quiet"
     code = f"""
-from ssge.experiments import demo
-from ssge.datasets import load
-demo.load = lambda name: load("karate")
+from ssge import datasets
+load = datasets.load
+datasets.load = lambda name: load("karate")
 from ssge.cli import main
 main("demo {small}".split())
 """

@@ -28,8 +28,7 @@ from ssge.runs.folder import RunFolder
 from ssge.runs.plan import Plan, Start, plan
 from ssge.runs.select import select
 from ssge.schema import FeatureSchema
-from ssge.training.device import choose_device
-from ssge.training.precision import Precision
+from ssge.training.device import Precision, choose_device
 from ssge.uses import Uses, frame
 
 log = logging.getLogger(__name__)
@@ -52,8 +51,8 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
     warm_start
         Start each `fit` with the weights of the one before, as for a graph that has grown.
     select
-        Of SSGE: train nine settings of epochs and uniformity weight first, and take the one that agrees most with data
-        held out of the graph (`ssge.runs.select`).
+        Method ssge: try nine settings of epochs and uniformity weight first, and take the one that agrees best with
+        held-out features and edges (`ssge.runs.select`).
     n_neighbors
         When a matrix is given without ``adjacency``: neighbors per row in the graph made of the rows.
     device, precision
@@ -151,7 +150,7 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
             n x n matrix of edges, when X is a matrix of features. Without it the graph of nearest neighbors of the
             rows of X is used.
         """
-        self._plan(GraphInfo(2, 0, 1), seed=0)  # so that a mistake is told before any work
+        self._plan(GraphInfo(2, 0, 1), seed=0)  # refuses mistakes before any work
         refuse_table_of_nodes(X, y)
         X = read_given(X, nodes, self.schema_ if self._start else None)
         graph = self._graph(X, adjacency, reset=True)
@@ -239,9 +238,10 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
         """
         folder = RunFolder(Path(path))
         record = folder.read_record()
-        settings = {**record.config, "random_state": record.seed, "precision": record.precision, "device": device}
+        settings = {key: tuple(value) if isinstance(value, list) else value for key, value in record.config.items()}
+        settings |= {"random_state": record.seed, "precision": record.precision, "device": device}
         settings["n_neighbors"] = record.reading.get("n_neighbors", 10)
-        model = cls._of_method(record.method, {key: _tuple(value) for key, value in settings.items()})
+        model = cls._of_method(record.method, settings)
         method = folder.read_model(str(choose_device(device)))
         model._run = Run(record, folder.read_history(), folder.read_embedding(), method, folder.read_schema())
         model.n_features_in_ = method.info.num_features
@@ -269,7 +269,7 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = []  # the precision that was asked for decides
+        tags.transformer_tags.preserves_dtype = []  # the parameter precision decides
         return tags
 
     @property
@@ -337,8 +337,8 @@ class SSGE(GraphEmbedder):
         ``gcn``, or ``mlp`` for features alone with batch normalization.
     lr, weight_decay
         Of Adam.
-    blocks, block_weights, components
-        What stands beside the learned columns: see `ssge.nn.blocks.Blocks`.
+    blocks, block_weights, block_hops, components
+        Blocks of columns beside the learned ones: see `ssge.nn.blocks.Blocks`.
     batch_nodes
         Nodes per training step, several times the embedding width. Bounds the memory on a large graph.
     fanouts
@@ -381,6 +381,7 @@ class SSGE(GraphEmbedder):
     activation: Literal["elu", "relu", "none"] | None = None
     blocks: Sequence[Literal["features", "propagated", "learned"]] | None = None
     block_weights: Sequence[float] | None = None
+    block_hops: int | None = None
     components: int | None = None
     output_bias: bool | None = None
     offset: float | None = None
@@ -420,8 +421,7 @@ def _nearest(X: Any, n_neighbors: int) -> Any:
     largest = max(abs(float(X.max())), abs(float(X.min())))
     if largest > LARGEST:
         raise InputError(f"X must hold numbers up to {LARGEST:g}, whose distances are finite; received {largest:.3g}.")
-    n = X.shape[0]
-    neighbors = min(n_neighbors, n - 1)
+    n, neighbors = X.shape[0], min(n_neighbors, X.shape[0] - 1)
     log.info("No adjacency given: the graph of %d nearest neighbors is used.", neighbors)
     return kneighbors_graph(X, neighbors) if neighbors else np.zeros((n, n))
 
@@ -433,18 +433,14 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
 def _positions(graph: Graph, nodes: Sequence[Any]) -> NDArray[np.int64]:
     if isinstance(nodes, str) or not isinstance(nodes, Iterable):
         raise InputError(f"nodes must be a sequence of ids of {graph.name}; received {nodes!r}.")
-    asked = nodes if isinstance(nodes, np.ndarray) else list(nodes)
+    ids = nodes if isinstance(nodes, np.ndarray) else list(nodes)
     try:
-        rows = find_ids(graph.node_ids, asked)
+        rows = find_ids(graph.node_ids, ids)
     except TypeError as error:
         raise InputError(f"nodes must be ids of {graph.name}; {error}.") from None
     if (rows < 0).any():
-        raise InputError(f"nodes must be ids of {graph.name}; it has no {asked[int(np.argmin(rows))]!r}.")
+        raise InputError(f"nodes must be ids of {graph.name}; it has no {ids[int(np.argmin(rows))]!r}.")
     return rows

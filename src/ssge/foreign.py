@@ -1,4 +1,4 @@
-"""Foreign graph objects taken apart, by what they offer rather than by their class."""
+"""Conversion of graph objects of other libraries, by duck typing."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Names: TypeAlias = tuple[str, ...]
 
 
 class Parts(NamedTuple):
-    """The parts of a graph as they were found, before any check; None where there was nothing.
+    """The parts of a graph before validation; None for missing parts.
 
     Attributes
     ----------
     edges
         2 x m node positions.
     num_nodes
-        Number of nodes, where the source states it.
+        Number of nodes, if the source has it.
     undirected
         Each edge has both directions.
     arranged
-        Edges and weights have the form that `Graph` holds; `ssge.graph.arrange` makes it.
+        Whether edges and weights have the form of `Graph`, as from `ssge.graph.arrange`.
     """
 
     features: Any = None
@@ -46,7 +46,7 @@ class Parts(NamedTuple):
 
 
 def is_graph(value: Any) -> bool:
-    """Return whether a foreign object is a graph; a table is not, whatever its column names are."""
+    """Return whether an object is a graph of another library; tables are not, with any column names."""
     return _reader(value) is not None
 
 
@@ -58,9 +58,9 @@ def take_apart(source: Any, features: Names = (), weights: str | None = None) ->
     source
         The graph; it is only read.
     features
-        Node attributes to put side by side; by default the first of `FEATURE_NAMES` that is there.
+        Node attributes to concatenate; by default the first of `FEATURE_NAMES` that exists.
     weights
-        Edge attribute that holds the weights; by default the first of `WEIGHT_NAMES` that is there.
+        Edge attribute with the weights; by default the first of `WEIGHT_NAMES` that exists.
     """
     read = _reader(source)
     if read is None:
@@ -82,7 +82,7 @@ def _from_pyg(source: Any, features: Names, weights: str | None) -> Parts:
         return getattr(source, name, None)
 
     found = _features(attribute, features)
-    # Where it is not stored, Data.num_nodes is a guess, which comes with a warning.
+    # If it is not stored, Data.num_nodes is inferred, with a warning.
     held = "num_nodes" in (source if hasattr(source, "keys") else getattr(source, "__dict__", ()))
     size = source.num_nodes if held else None
     return Parts(
@@ -196,21 +196,21 @@ def from_adjacency(adjacency: Any) -> Parts:
         raise InputError(f"adjacency must hold real numbers; received dtype {given.dtype}.")
     matrix = sp.csr_array(given)
     if not matrix.has_canonical_format:
-        matrix = matrix.copy()  # it may share memory with what was given
+        matrix = matrix.copy()  # it may share memory with the input
         matrix.sum_duplicates()
     entries = matrix.tocoo()
     edges, values = np.stack([entries.row, entries.col]), entries.data
-    if not values.all():  # an explicit zero is no edge
+    if not values.all():  # an explicit zero is not an edge
         edges, values = edges[:, values != 0], values[values != 0]
     return Parts(edges=edges, weights=None if np.all(values == 1) else values, num_nodes=int(matrix.shape[0]))
 
 
 def from_edges(edges: Any, node_ids: NDArray[Any] | None) -> NDArray[Any]:
-    """Return edges as a 2 x m array of node positions; given ids, the edges are pairs of these."""
+    """Return edges as a 2 x m array of node positions; with ``node_ids``, the edges are pairs of ids."""
     pairs = isinstance(edges, list) and bool(edges) and isinstance(edges[0], tuple)
     if pairs and any(len(pair) != 2 for pair in edges):
         raise InputError("edges must be pairs of nodes; a tuple of another length was received.")
-    if pairs and node_ids is not None:  # NumPy would unify types, and take ids that are tuples apart
+    if pairs and node_ids is not None:  # NumPy would unify types and split tuple ids
         return _positions([pair[0] for pair in edges] + [pair[1] for pair in edges], node_ids)
     array = array_of(edges, "edges")
     if array.size == 0:
@@ -237,7 +237,7 @@ def _positions(nodes: NDArray[Any] | list[Any], node_ids: NDArray[Any]) -> NDArr
 
 
 def find(known: NDArray[Any], ids: NDArray[Any] | list[Any]) -> NDArray[np.int64]:
-    """Return the positions of some ids among the known ones, -1 where they are not."""
+    """Return the positions of some ids among the known ones, -1 if unknown."""
     if isinstance(ids, np.ndarray) and np.can_cast(ids.dtype, np.int64) and known.dtype == np.int64 and known.size:
         order = np.argsort(known, kind="stable")
         place = order[np.minimum(np.searchsorted(known, ids, sorter=order), known.size - 1)]
@@ -248,7 +248,7 @@ def find(known: NDArray[Any], ids: NDArray[Any] | list[Any]) -> NDArray[np.int64
 
 
 def ids_of(node_ids: Any) -> NDArray[Any]:
-    """Return ids as int64 where all are integers, else as Python objects."""
+    """Return ids as int64 if all are integers, else as Python objects."""
     if hasattr(node_ids, "shape"):
         array = array_of(node_ids, "node_ids")
         if array.ndim != 1:
@@ -272,12 +272,12 @@ def ids_of(node_ids: Any) -> NDArray[Any]:
 
 
 def _objects(values: Iterable[Any]) -> NDArray[Any]:
-    """Return a one-dimensional array that holds the values as they are, tuples too."""
+    """Return a one-dimensional object array of the values, including tuples."""
     return np.fromiter(values, dtype=object)
 
 
 def array_of(value: Any, what: str) -> Any:
-    """Make an array of a tensor, list or frame, scipy CSR of a sparse tensor; arrays are not copied."""
+    """Convert a tensor, list or data frame to an array, a sparse tensor to scipy CSR; arrays are not copied."""
     if sp.issparse(value):
         return value
     if hasattr(value, "detach"):

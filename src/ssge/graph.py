@@ -1,4 +1,4 @@
-"""Graph: the one input type, and the one place where input is checked."""
+"""Graph: the validated input type."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Split(NamedTuple):
 
 
 class GraphInfo(NamedTuple):
-    """Sizes of a graph that a method is built from; the number of classes is 0 but for supervised methods."""
+    """Sizes of a graph that a method is built from; the number of classes is 0 except for supervised methods."""
 
     num_nodes: int
     num_edges: int
@@ -42,9 +42,9 @@ class GraphInfo(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """An attributed graph, checked once and never changed afterwards.
+    """An attributed graph, validated once and immutable.
 
-    Build one with `Graph.of`; the constructor itself checks nothing.
+    Build it with `Graph.of`; the constructor itself does not validate.
 
     Parameters
     ----------
@@ -56,17 +56,17 @@ class Graph:
     weights
         One positive weight per edge, or None for all ones.
     labels
-        One class index per node, or None. Unsupervised training never sees them: it is given `without_labels`.
+        One class index per node, or None. Unsupervised training never sees them: it gets `without_labels`.
     node_ids
-        One hashable name per node, in the order of the rows of ``features``.
+        One hashable id per node, in the order of the rows of ``features``.
     splits
-        The public train/validation/test splits, where the dataset has any.
+        The public train/validation/test splits, if the dataset has any.
     name
         Used in logs, records and plots.
     class_names
-        Names of the classes, where known.
+        Names of the classes, if known.
     schema
-        How the feature columns were made of a user's tables, where `ssge.read_graph` made them.
+        The encoding of the feature columns, if `ssge.read_graph` read the graph from tables.
     """
 
     features: FeatureMatrix
@@ -115,11 +115,11 @@ class Graph:
         return replace(self, labels=labels, splits=(), class_names=())
 
     def without_labels(self) -> Graph:
-        """Return the same graph with nothing in it that names a class."""
+        """Return the same graph without any class information."""
         return replace(self, labels=None, splits=(), class_names=())
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        """Refuse to be taken for rows, as scikit-learn's cross-validation takes what it is given."""
+        """Raise an error: a graph is not an array of rows, which scikit-learn's cross-validation would assume."""
         raise InputError(
             "A graph is no matrix of rows, so it cannot be divided into folds: embed it first, then cross-validate on "
             "the embedding, as in cross_val_score(classifier, ssge.SSGE().fit_transform(graph), labels)."
@@ -145,19 +145,19 @@ class Graph:
         name: str | None = None,
         dtype: type[np.floating[Any]] | None = None,
     ) -> Graph:
-        """Build a checked graph from whatever holds one; the input is never modified.
+        """Build a validated graph from any supported object; the input is never modified.
 
         Parameters
         ----------
         source
-            A `Graph` (returned as it is when nothing else is given), a PyTorch Geometric ``Data``, a DGL or
-            NetworkX graph, a scipy sparse adjacency, the ``Parts`` a reader found; or None when ``edges`` or
+            A `Graph` (returned unchanged if nothing else is given), a PyTorch Geometric ``Data``, a DGL or
+            NetworkX graph, a scipy sparse adjacency, the ``Parts`` of a reader; or None if ``edges`` or
             ``adjacency`` is given.
         features
             n x p matrix (array, tensor, scipy sparse or data frame); or the name, or a list of names, of node
             attributes of a NetworkX, DGL or PyG graph (tried by default: ``x, feat, features, attr``).
         edges
-            2 x m or m x 2 array of node positions, or of node ids if ``node_ids`` is given. What is 2 x 2 is
+            2 x m or m x 2 array of node positions, or of node ids if ``node_ids`` is given. A 2 x 2 array is
             read as 2 x m, unless it is a data frame or a list of tuples.
         adjacency
             n x n matrix, scipy sparse or dense; ``adjacency[i, j]`` is the weight of the edge from i to j.
@@ -167,10 +167,10 @@ class Graph:
         labels
             One class per node: integers or names. Integers with gaps, such as 0 and 10, are names of classes 0, 1, ...
         node_ids
-            Any hashable, unique. Default: the ids the source has, else 0..n-1.
+            Unique hashable ids. Default: the ids of the source, else 0..n-1.
         direction
             ``both`` makes the graph symmetric; ``in`` sends messages along the edges, ``out`` against them.
-            Default: ``both``, but the edges of a `Graph` stay as they are.
+            Default: ``both``, but the edges of a `Graph` do not change.
         name
             A name for logs and records.
         dtype
@@ -180,11 +180,11 @@ class Graph:
         -----
         Duplicate edges become one (weights are added); edges of weight zero are removed, and so are
         self-loops, because encoders add their own. With ``direction="both"`` an edge given in both directions
-        gets the larger of its two weights, so a symmetric graph stays as it is. Each of these is counted in
-        the log. Isolated nodes are kept.
+        gets the larger of its two weights, so a symmetric graph does not change. The log counts each of these.
+        Isolated nodes are kept.
 
-        Edges, weights, labels and ids are always copied. Features are not if they are contiguous and of the
-        right dtype already: the graph then shares their memory, and changing them later changes the graph.
+        Edges, weights, labels and ids are always copied. Features are not copied if they are contiguous and of the
+        right dtype: the graph then shares their memory, and changing them later changes the graph.
 
         Examples
         --------
@@ -230,7 +230,7 @@ class Graph:
 
 
 def _names(features: Any) -> tuple[str, ...]:
-    """Return the attribute names that ``features`` gives, if it is names and not a matrix."""
+    """Return the attribute names in ``features``, if it is not a matrix."""
     if isinstance(features, str):
         return (features,)
     several = isinstance(features, list | tuple) and all(isinstance(name, str) for name in features)
@@ -258,17 +258,17 @@ def _checked(parts: Parts, labels: Any, direction: Direction, dtype: type[np.flo
 def arrange(
     parts: Parts, direction: Direction = "both", dtype: type[np.floating[Any]] = np.float32, name: str = "graph"
 ) -> Parts:
-    """Check the edges and weights of a graph of ``num_nodes`` nodes and put them into the form of `Graph.edges`.
+    """Validate the edges and weights of a graph of ``num_nodes`` nodes and convert them to the form of `Graph.edges`.
 
     Removes self-loops and zero weights, merges duplicates, applies the direction, sorts by target, then source.
-    `Graph.of` takes the result as it is, so features can be made from arranged edges before the graph is built.
+    `Graph.of` accepts the result unchanged, so features can be computed from arranged edges before the graph is built.
     """
     if direction not in ("both", "in", "out"):
         raise InputError(f"direction must be 'both', 'in' or 'out'; received {direction!r}.")
     n = int(parts.num_nodes or 0)
     edges, weights = _checked_edges(parts.edges, parts.weights, n, dtype)
     source, target = edges if direction != "out" else edges[::-1]
-    # As a sparse matrix, True + True is True: without weights, duplicates need no further care.
+    # In a boolean sparse matrix True + True is True: without weights, duplicates need no special case.
     values = np.ones(source.size, dtype=bool) if weights is None else weights
     loops = source == target
     kept = ~loops & (values > 0)
@@ -313,11 +313,11 @@ def _checked_features(features: Any, dtype: type[np.floating[Any]]) -> FeatureMa
         raise InputError(f"features must be a matrix n x p; received shape {given.shape}.")
     if 0 in given.shape:
         raise InputError(f"features must have at least 1 row and 1 column; received shape {given.shape}.")
-    with np.errstate(over="ignore"):  # what float32 cannot hold becomes inf, which is named below
+    with np.errstate(over="ignore"):  # overflow of float32 gives inf, which is reported below
         if sp.issparse(given):
             matrix = sp.csr_array(given, dtype=dtype)
             if not matrix.has_canonical_format:
-                matrix = matrix.copy()  # it may share memory with what was given
+                matrix = matrix.copy()  # it may share memory with the input
                 matrix.sum_duplicates()
             values = matrix.data
         else:
@@ -367,9 +367,9 @@ def _checked_edges(
 
 
 def wrong_weight(weights: NDArray[Any], dtype: type[np.floating[Any]]) -> tuple[int, str] | None:
-    """Return the first weight that is of no use, and why; None if all are good.
+    """Return the first invalid weight and the reason; None if all are valid.
 
-    Weights are finite and not negative. Those that are not zero must not become zero in ``dtype``, and their sum, which
+    Weights must be finite and not negative. Nonzero weights must not underflow in ``dtype``, and their sum, which
     bounds every degree, must not overflow.
     """
     limits = np.finfo(dtype)
@@ -392,7 +392,7 @@ def wrong_weight(weights: NDArray[Any], dtype: type[np.floating[Any]]) -> tuple[
 
 
 def _numeric(value: Any, what: str) -> Any:
-    """Return an array or a scipy matrix of real numbers, or name the first entry that is none."""
+    """Return an array or a scipy matrix of real numbers, or raise an error that names the first invalid entry."""
     array = array_of(value, what)
     if array.dtype == object:
         try:
@@ -419,13 +419,13 @@ def _checked_labels(given: Any, found: Any, n: int, name: str) -> tuple[NDArray[
         return classes_of(given, n)
     try:
         return (None, ()) if found is None else classes_of(found, n)
-    except InputError as error:  # labels that nobody asked for are no error
+    except InputError as error:  # unusable labels that were not requested are no error
         log.warning("%s: the labels found in the graph are left out: %s", name, error)
         return None, ()
 
 
 def classes_of(labels: Any, n: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Return one class index per node, and the names of the classes where they have names."""
+    """Return one class index per node, and the names of the classes if they have names."""
     array = array_of(labels, "labels")
     if array.dtype == object:
         for node, label in enumerate(array.reshape(-1).tolist()):
@@ -435,7 +435,7 @@ def classes_of(labels: Any, n: int) -> tuple[NDArray[np.int64], tuple[str, ...]]
     if array.shape not in ((n,), (n, 1)):
         raise InputError(f"labels must have one class per node ({n}); received shape {array.shape}.")
     array = array.reshape(-1)
-    absent = array < 0 if array.dtype.kind == "i" else array != array  # noqa: PLR0124 - NaN alone is not itself
+    absent = array < 0 if array.dtype.kind == "i" else array != array  # noqa: PLR0124 - only NaN differs from itself
     if absent.any():
         node = int(np.argmax(absent))
         raise InputError(f"labels must be classes 0..k-1 or names; node {node} has {array[node]}.")

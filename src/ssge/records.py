@@ -1,4 +1,4 @@
-"""RunRecord: all that is kept of a run, and the only thing that tables, figures and reports read."""
+"""RunRecord: everything that is stored about a run, and the only input of tables, figures and reports."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -20,7 +21,7 @@ from ssge.files import atomic
 
 
 class Scores(BaseModel):
-    """What one protocol measured on one embedding.
+    """The scores of one embedding under one protocol.
 
     Attributes
     ----------
@@ -29,11 +30,11 @@ class Scores(BaseModel):
     accuracies
         Test accuracy of each probe (split or probe seed), as a fraction.
     valid_accuracies
-        Validation accuracy of the same probes, the only figure that anything may be chosen by.
+        Validation accuracy of the same probes, the only score for model selection.
     nmi, ari
         Of k-means, one value per seed of k-means.
     geometry
-        Label-free figures: effective rank, uniformity, Wasserstein distance.
+        Label-free metrics: effective rank, uniformity, Wasserstein distance.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -49,24 +50,24 @@ class Scores(BaseModel):
 
 
 class RunRecord(BaseModel):
-    """A run, from its configuration to its scores; JSON both ways.
+    """A run, from its configuration to its scores; reads and writes JSON.
 
     Attributes
     ----------
     method, dataset, name
         Method, source of the graph (name of a dataset or path), and display name of the graph.
     config, recipe, reading, warm_start
-        Resolved settings, and where they and the graph came from.
+        Resolved settings, and the origin of the settings and of the graph.
     splits
         Kind of splits whose training nodes a supervised method learned from; None for all others.
     graph, statistics, feature_names, columns
-        Sizes of the graph, its degrees, the names of its feature columns where known, and the embedding width.
+        Sizes of the graph, its degrees, the names of its feature columns if known, and the embedding width.
     node_columns
-        What became of each column of the node table, as `ssge.schema.FeatureSchema.table` says it.
+        The encoding of each column of the node table, as in `ssge.schema.FeatureSchema.table`.
     final, diagnostics
-        The kept epoch's line of history, and label-free figures of the embedding.
+        The history of the kept epoch, and label-free metrics of the embedding.
     machine, date, commit, code
-        Versions and processor, when, from which commit, and the digest of the code that decides the figures.
+        Versions and processor, date, commit, and the digest of the code that determines the results.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -125,9 +126,9 @@ class RunRecord(BaseModel):
 
 
 def code_digest(method: str) -> str:
-    """Return a digest of the code that decides the figures of a method: training, evaluation and all they import.
+    """Return a digest of the code that determines the results of a method: training, evaluation and their imports.
 
-    Other methods do not count.
+    Other methods are excluded.
     """
     return digest_of("training.trainer", "evaluation", f"methods.{method}")
 
@@ -136,7 +137,7 @@ def code_digest(method: str) -> str:
 def digest_of(*modules: str) -> str:
     """Return a digest of some modules of the package and of all modules that they import; unknown names are ignored.
 
-    Docstrings, comments, formatting and messages of errors do not count.
+    Docstrings, comments, formatting, help texts and error messages are ignored.
     """
     root = Path(__file__).parent
     waiting = list(modules)
@@ -155,16 +156,19 @@ def digest_of(*modules: str) -> str:
 
 
 def meaning(source: str) -> ast.Module:
-    """Return the syntax tree of a module without what cannot change a figure: docstrings and raised errors."""
+    """Return the syntax tree of a module without what cannot change a result: docstrings, help texts, raised errors."""
     tree: ast.Module = _Meaning().visit(ast.parse(source))
     return tree
 
 
 class _Meaning(ast.NodeTransformer):
-    """Replace docstrings and raised errors."""
+    """Replace docstrings and raised errors; remove help texts."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         return ast.Pass() if isinstance(node.value, ast.Constant) else node
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
+        return None if node.arg == "description" else self.generic_visit(node)
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
         return ast.Raise()
@@ -184,9 +188,11 @@ def commit() -> str:
 
 def peak_memory_mb() -> float:
     """Return the largest resident memory of this process so far, in MiB."""
+    with suppress(OSError, IndexError):  # Linux; the fallback below includes the peak of the parent process
+        return float(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
     try:
         import resource
-    except ImportError:  # Windows has no such module
+    except ImportError:  # not available on Windows
         return 0.0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
@@ -203,7 +209,7 @@ def version_of(package: str) -> str:
 
 
 def machine() -> dict[str, str]:
-    """Describe what the run ran on: versions of the packages that decide numbers, processor, system."""
+    """Describe the machine of a run: versions of the packages that determine the numbers, processor, system."""
     return {
         "python": platform.python_version(),
         **{package: version_of(package) for package in ("ssge", "torch", "numpy", "scipy", "scikit-learn")},

@@ -1,4 +1,4 @@
-"""How the feature columns of a graph were made, so that another graph gets the same ones."""
+"""The encoding of the feature columns of a graph, to apply it to other graphs."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from ssge.files import atomic
 
 
 class Column(BaseModel):
-    """How one column of a node table becomes features.
+    """The encoding of one column of a node table.
 
     Attributes
     ----------
     name
-        Of the column; ``x`` for the feature matrix of a whole-graph file.
+        Name of the column; ``x`` for the feature matrix of a whole-graph file.
     kind
         ``number``, ``boolean``, ``category`` (one column per level), ``vector`` (``width`` numbers per row), ``bag``
         (how often each id occurs), ``text`` (words by TF-IDF) or ``matrix`` (the features of a whole-graph file).
     width
-        Numbers per row; 1 but for vectors and matrices.
+        Numbers per row; 1 except for vectors and matrices.
     levels
-        Of a category, in ascending order; the ids of a bag, the words of a text.
+        Levels of a category, in ascending order; the ids of a bag, the words of a text.
     idf
-        Weights of the words of a text.
+        TF-IDF weights of the words of a text.
     indicator
-        Whether a further column marks missing values.
+        Whether an additional column marks missing values.
     fill
-        Values that replace missing ones, one per number (0, no level, for a category); empty if they are an error.
+        Imputed values, one per number (0, no level, for a category); empty if missing values are an error.
     means, deviations
-        Subtracted, and divided by, one per number; empty if the column is not scaled.
+        For standardization, one per number; empty if the column is not scaled.
     missing
-        Share of the rows without a value, where the encoding was fitted.
+        Share of missing values in the fitted table.
     note
-        What the column looks like, if it was used all the same because it was named.
+        What the column looks like (for example a label), if it was used because it was named.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -55,7 +55,7 @@ class Column(BaseModel):
 
     @property
     def encoding(self) -> str:
-        """How its values become numbers, in words."""
+        """Description of the encoding."""
         sparse = {"category": "one feature per level", "bag": "how often each id occurs", "text": "TF-IDF of words"}
         if self.kind in sparse:
             how = sparse[self.kind]
@@ -67,7 +67,7 @@ class Column(BaseModel):
 
     @property
     def names(self) -> list[str]:
-        """Of the feature columns made of it."""
+        """Names of its feature columns."""
         if self.kind == "category":
             names = [f"{self.name}={level}" for level in self.levels]
         elif self.kind in ("bag", "text"):
@@ -80,7 +80,7 @@ class Column(BaseModel):
 
 
 class LeftOut(BaseModel):
-    """A column of a node table that became no feature, and why."""
+    """A column of a node table that is not a feature, and why."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -90,13 +90,13 @@ class LeftOut(BaseModel):
 
 HEADINGS = ("column", "kind", "encoding", "features", "missing", "used")
 STATED = ("the id", "the label", "ignored", "not named")
-"""Why a column was left out, where nothing had to be guessed."""
+"""Reasons why a column is not a feature, other than its content."""
 NAMELESS = "(no name)"
 _MOST_ROWS = 30
 
 
 class FeatureSchema(BaseModel):
-    """How all feature columns of a graph were made; frozen, JSON both ways.
+    """The encoding of all feature columns of a graph; immutable, reads and writes JSON.
 
     Attributes
     ----------
@@ -107,17 +107,17 @@ class FeatureSchema(BaseModel):
     edge_columns
         Edge columns and how each is aggregated per node.
     left_out
-        Columns of the node table that became no features.
+        Columns of the node table that are not features.
     missing, scale
         As given to `ssge.read_graph`.
     names
-        Of the feature columns.
+        Names of the feature columns.
     ids
-        What the ids of nodes were, ``integer`` or ``text``; None if they had none, or are of another kind.
+        Kind of the node ids, ``integer`` or ``text``; None without ids, or for other kinds.
     weighted, weight
-        Whether a column of the edge table held weights, and which; None if the edges came from no table.
+        Whether the edge table has weights, and in which column; None if the edges are not from a table.
     direction
-        How edges were read, see `ssge.read_graph`; None if they came from a `Graph`, which does not say.
+        Direction of the edges, see `ssge.read_graph`; None if they come from a `Graph`, which does not store it.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class FeatureSchema(BaseModel):
 
     @property
     def fitted(self) -> bool:
-        """Whether the schema says how columns are encoded, and not only which features to make."""
+        """Whether the schema has fitted encodings, and not only the kinds of features."""
         return bool(self.names)
 
     @property
@@ -152,9 +152,9 @@ class FeatureSchema(BaseModel):
         return tuple(column for column in columns if column.kind != "matrix")
 
     def table(self) -> list[tuple[str, ...]]:
-        """Return what became of each column, as text under `HEADINGS`: those that are used, then the others.
+        """Return a table of all columns, as text under `HEADINGS`: used columns, then the others.
 
-        Of many columns, the first of each part are there, and how many more there are.
+        Long parts are truncated, with the number of further columns.
         """
         used = [
             (c.name or NAMELESS, c.kind, c.encoding, f"{len(c.names):,}", f"{100 * c.missing:.3g} %",
@@ -174,7 +174,7 @@ class FeatureSchema(BaseModel):
 
     @classmethod
     def read(cls, path: Path) -> FeatureSchema | None:
-        """Read what `write` wrote; None if there is no such file, as for a dataset."""
+        """Read what `write` wrote; None if there is no file, as for a built-in dataset."""
         if not path.is_file():
             return None
         try:

@@ -86,7 +86,7 @@ def _words(value: str) -> str:
 
 
 class FlagFormatter(logging.Formatter):
-    """Makes notes and warnings speak of flags."""
+    """Formats notes and warnings with flags in place of Python arguments."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the message."""

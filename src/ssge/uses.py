@@ -1,4 +1,4 @@
-"""What a fitted estimator can be asked: the functions of the command line, as methods."""
+"""Uses of a fitted estimator: the commands of the command line as methods."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from typing import Any, Literal, TypedDict, Unpack
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ssge.errors import InputError, UnknownNameError
+from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.io.results import refuse_existing
 from ssge.ops.neighbors import Metric
-from ssge.runs.answers import cluster_columns, neighbor_columns, outlier_columns, pair_columns
 from ssge.runs.fit import Run
 from ssge.runs.links import suggest_links
-from ssge.runs.names import Names, read_names
+from ssge.runs.names import (
+    Names,
+    cluster_columns,
+    neighbor_columns,
+    outlier_columns,
+    pair_columns,
+    read_names,
+)
 from ssge.tasks.clusters import clusters
 from ssge.tasks.duplicates import duplicates
 from ssge.tasks.outliers import outlier_scores
@@ -29,7 +35,7 @@ log = logging.getLogger(__name__)
 class Naming(TypedDict, total=False):
     """Names of nodes beside their ids.
 
-    ``show`` names columns of a node table, as in ``"page_name,page_type"``; nodes can be asked for by the first. The
+    ``show`` names columns of a node table, as in ``"page_name,page_type"``; nodes can be named by the first. The
     table is that of the run if the command line fitted it; else it is given as ``nodes``, a path or a data frame, whose
     ids are in the column ``id``.
     """
@@ -61,15 +67,15 @@ class Uses:
         Parameters
         ----------
         ids
-            The nodes asked about, by id or by name. Default: all.
+            Query nodes, by id or by name. Default: all.
         k, metric, backend
             See `ssge.tasks.search.search`.
         **naming
             ``show``, ``nodes`` and ``id``; see `Naming`.
         """
         names = self._names(**naming)
-        asked = [ids] if isinstance(ids, str) else ids
-        rows = np.arange(len(names.node_ids)) if asked is None else names.positions(list(asked))
+        queries = [ids] if isinstance(ids, str) else ids
+        rows = np.arange(len(names.node_ids)) if queries is None else names.positions(list(queries))
         found = search(self._run.embedding.vectors, rows, k, metric, backend)
         (columns,) = neighbor_columns(names, rows, found, metric, size=max(1, len(rows)))
         return frame(columns)
@@ -83,7 +89,7 @@ class Uses:
         return frame(cluster_columns(names, clusters(self._run.embedding.vectors, k, seed)))
 
     def outliers(self, neighbors: int = 20, **naming: Unpack[Naming]) -> Any:
-        """Return all nodes, those least like any others first: id, score; see `ssge.tasks.outliers.outlier_scores`."""
+        """Return all nodes, outliers first: id, score; see `ssge.tasks.outliers.outlier_scores`."""
         names = self._names(**naming)
         return frame(outlier_columns(names, outlier_scores(self._run.embedding.vectors, neighbors)))
 
@@ -107,7 +113,7 @@ class Uses:
         k, of
             How many pairs: overall, or for each of the nodes in ``of``, by id or by name.
         seed
-            Decides which edges are held out.
+            Seed of the held-out edges.
         **naming
             ``show``, ``nodes`` and ``id``; see `Naming`.
         """
@@ -122,7 +128,7 @@ class Uses:
         return frame(pair_columns(names, links.pairs, {"score": links.score, "odds": links.odds, **links.parts}))
 
     def duplicates(self, k: int = 20, least: float = -1.0, **naming: Unpack[Naming]) -> Any:
-        """Return pairs of nodes that look like the same thing; see `ssge.tasks.duplicates.duplicates`."""
+        """Return likely duplicates; see `ssge.tasks.duplicates.duplicates`."""
         names = self._names(**naming)
         found = duplicates(self._run.embedding.vectors, k, least)
         return frame(pair_columns(names, found.pairs, {"cosine": found.cosine, "next": found.next}))
@@ -146,50 +152,41 @@ class Uses:
         force
             Replace the file if it exists.
         **options
-            Of a map: ``color``, the column of ``nodes`` to color by; ``show``, ``nodes`` and ``id`` as in `Naming`;
-            ``layout``, ``points``, ``seed`` and ``title``. See `ssge.experiments.pictures.draw_map`.
+            Of a map: ``color``, the columns of ``nodes`` to color by; ``show``, ``nodes`` and ``id`` as in `Naming`;
+            ``layout``, ``points``, ``seed`` and ``title``. See `ssge.experiments.subject.draw_map`.
         """
-        from ssge.experiments.pictures import KINDS, draw_map, draw_plot
+        from ssge.experiments.subject import draw_map, draw_plot
 
-        check_is_fitted(self)
-        refuse_existing([Path(path)], force)
-        if kind == "map":
-            return draw_map(Path(path), self._subject(), **options)
-        if kind not in KINDS:
-            raise UnknownNameError("plot", kind, ("map", *KINDS))
-        return draw_plot(Path(path), self._subject(), kind)
+        target, subject = self._drawn(path, force)
+        return draw_map(target, subject, **options) if kind == "map" else draw_plot(target, subject, kind)
 
-    def report(
-        self,
-        path: str | Path,
-        *,
-        color: str | Sequence[str] | None = None,
-        show: str | Sequence[str] | None = None,
-        nodes: Any = None,
-        id: str | None = None,
-        force: bool = False,
-        **options: Any,
-    ) -> Path:
-        """Write one HTML page about the run that loads nothing, with an interactive map; parameters as in `plot`.
+    def report(self, path: str | Path, *, force: bool = False, **options: Any) -> Path:
+        """Write one HTML page about the run, with an interactive map; it loads nothing from elsewhere.
 
-        ``options`` are ``layout``, ``seed`` and ``max_points``; see `ssge.experiments.report.write_report`.
+        Parameters
+        ----------
+        path
+            The ``.html`` file.
+        force
+            Replace the file if it exists.
+        **options
+            As for the map of `plot`, without ``title``.
         """
         from ssge.experiments.report import write_report
 
-        check_is_fitted(self)
-        refuse_existing([Path(path)], force)
-        subject = self._subject()
-        names, colors = subject.names(show, color, nodes, id)
-        return write_report(Path(path), subject, names, colors, **options)
+        return write_report(*self._drawn(path, force), **options)
 
     def _names(self, show: str | Sequence[str] | None = None, **where: Any) -> Names:
         check_is_fitted(self)
         return read_names(self._run.embedding.node_ids, show, self._run.record, **where)
 
-    def _subject(self) -> Any:
+    def _drawn(self, path: str | Path, force: bool) -> tuple[Path, Any]:
+        """Return a file that may be written, and the run to show in it."""
         from ssge.experiments.subject import Subject
 
-        return Subject(self._run.embedding, self._run.record, self._run.history)
+        check_is_fitted(self)
+        refuse_existing([Path(path)], force)
+        return Path(path), Subject(self._run.embedding, self._run.record, self._run.history)
 
 
 def frame(columns: Any) -> Any:

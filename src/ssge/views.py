@@ -1,4 +1,4 @@
-"""Views: a graph as encoders take it, and the random augmentations that make one view of another."""
+"""Views: the input of encoders, and random augmentations."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class View(NamedTuple):
     features, adjacency
         Of all nodes.
     labels
-        For supervised methods alone: the class of a training node, -1 for every other node.
+        For supervised methods only: the class of a training node, -1 for every other node.
     seeds
-        Positions of the nodes whose representations a step is about; None: all nodes.
+        Positions of the nodes of a mini-batch, whose representations a step computes; None: all nodes.
     """
 
     features: Features
@@ -45,7 +45,7 @@ class View(NamedTuple):
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> View:
-        """Bring a graph to a device as its own clean view."""
+        """Return the clean view of a graph on a device."""
         return cls(
             Features.of(graph.features, device, dtype),
             Adjacency.of(graph.edges, graph.num_nodes, graph.weights, normalization, device, dtype),
@@ -57,7 +57,7 @@ class View(NamedTuple):
         return int(self.features.shape[0])
 
     def k_hop_subgraph(self, seeds: Tensor, hops: int) -> View:
-        """Return the part of the view that an encoder of ``hops`` layers reads for some nodes.
+        """Return the k-hop subgraph of some nodes, the receptive field of an encoder of ``hops`` layers.
 
         The seeds have the same representations as in the whole view, because degrees are those of the whole view.
         """
@@ -69,11 +69,11 @@ class View(NamedTuple):
     def node_batches(
         self, size: int | None, hops: int, key: Key, fanouts: Sequence[int] | None = None
     ) -> Iterator[View]:
-        """Yield parts of the view in which each node is a seed once, in random order; None: the whole view.
+        """Yield mini-batches in which each node is a seed once, in random order; None: the whole view.
 
-        A part is the k-hop subgraph of its seeds, so that their representations are those in the whole view. Where
-        several processes share a run, each takes some of the seeds. With ``fanouts`` a part is a sample of that
-        subgraph (`ssge.ops.neighbor_sampling`), and representations are unbiased layer by layer.
+        A batch is the k-hop subgraph of its seeds, so that their representations are those in the whole view. In
+        distributed training, each process gets some of the seeds. With ``fanouts`` a batch is a sample of that subgraph
+        (`ssge.ops.neighbor_sampling`), and representations are unbiased layer by layer.
         """
         if size is None or (size >= self.num_nodes and fanouts is None):
             yield self
@@ -98,22 +98,22 @@ class View(NamedTuple):
         return View(self.features.select(part.nodes), sampler.adjacency(part), seeds=first)
 
     def shard(self) -> View:
-        """Return the rows of the view that belong to this process, of which all processes together make products.
+        """Return the rows of the view that belong to this process in distributed training.
 
-        Rows of a representation depend on all nodes, as in the whole view: `ssge.ops.sharded.ShardedAdjacency`.
+        Representations depend on all nodes, as in the whole view; see `ssge.ops.sharded.ShardedAdjacency`.
         """
         adjacency = ShardedAdjacency(self.adjacency.pattern, self.adjacency.normalization, self.adjacency.drops)
         return View(ShardedFeatures(self.features, own_rows(self.num_nodes)), adjacency)
 
     @property
     def whole(self) -> View | None:
-        """The view of all nodes, of which this one is the rows of this process; None if it is not."""
+        """The view of all nodes, if this view has the rows of one process; else None."""
         if isinstance(self.features, ShardedFeatures) and isinstance(self.adjacency, ShardedAdjacency):
             return View(self.features.whole, self.adjacency.whole)
         return None
 
     def at_seeds(self, rows: Tensor) -> Tensor:
-        """Return the rows of the seeds, out of one row per node."""
+        """Select the rows of the seeds from a matrix with one row per node."""
         return rows if self.seeds is None else rows[self.seeds]
 
 
@@ -123,8 +123,8 @@ Augmentation: TypeAlias = Callable[[View, Key], View]
 class DropEdges:
     """Drop each directed edge with probability ``rate``, independently; self-loops stay.
 
-    The rate is one number, or one per entry of the whole graph's pattern, loops included.
-    All steps of an epoch drop the same edges: each of them sees a part of the same views.
+    The rate is one number, or one per entry of the whole graph's pattern, including self-loops. All steps of an epoch
+    drop the same edges, because they use parts of the same views.
     """
 
     def __init__(self, rate: float | Tensor) -> None:
@@ -138,7 +138,7 @@ class DropEdges:
 
 
 class MaskFeatures:
-    """Set each feature column to zero with probability ``rate``, for all nodes alike.
+    """Set each feature column to zero with probability ``rate``, the same columns for all nodes.
 
     The rate is one number, or one per column.
     """
@@ -155,7 +155,7 @@ class MaskFeatures:
 
 
 class ShuffleNodes:
-    """Give each node the features of another one: the rows of X in random order. The edges stay."""
+    """Shuffle the rows of X: each node gets the features of another. The edges do not change."""
 
     def __call__(self, view: View, key: Key) -> View:
         """Return the view with shuffled features."""
@@ -177,13 +177,13 @@ class Compose:
 
 
 def drop_and_mask(edge_drops: Sequence[float], feature_masks: Sequence[float]) -> tuple[Augmentation, ...]:
-    """Return an augmentation per pair of rates: each view has one rate for all edges and one for all columns."""
+    """Return one augmentation per pair of rates: one rate for all edges and one for all columns of a view."""
     rates = zip(edge_drops, feature_masks, strict=True)
     return tuple(Compose(DropEdges(drop), MaskFeatures(mask)) for drop, mask in rates)
 
 
 def augmented(view: View, augmentations: Sequence[Augmentation], key: Key) -> list[View]:
-    """Return a view per augmentation, drawn independently."""
+    """Return one view per augmentation, drawn independently."""
     return [augment(view, key.fold_in(i)) for i, augment in enumerate(augmentations)]
 
 

@@ -114,6 +114,8 @@ def test_the_stamp_follows_what_a_script_measures(tmp_path: Path, monkeypatch: p
     first = digest("SEEDS = 3\n\ndef block(record):\n    return 'a'\n")
     assert digest("# why\nSEEDS = 3\n\ndef block(record):\n    return 'b'\n") == first
     assert digest("SEEDS = 4\n\ndef block(record):\n    return 'a'\n") != first
+    assert digest("RATE = Field(0.5, description='a rate')\n") == digest("RATE = Field(0.5, description='a share')\n")
+    assert digest("RATE = Field(0.4, description='a rate')\n") != digest("RATE = Field(0.5, description='a rate')\n")
     imports = "from other import A\n"
     (tmp_path / "other.py").write_text("A = 1\n")
     one = digest(imports)

@@ -19,7 +19,6 @@ import ssge
 from ssge.experiments.report import write_map_page, write_report
 from ssge.experiments.subject import Subject
 from ssge.io.embeddings import Embedding
-from ssge.runs.names import Names
 
 Open = Callable[..., Opened]
 LOOKS = {"desk": (1280, 900, "light"), "phone": (390, 844, "light"), "dark": (1280, 900, "dark")}
@@ -206,9 +205,9 @@ def test_many_points_are_drawn_by_webgl_and_stay_usable(opened: Open, tmp_path: 
     n = 12_500
     group = rng.integers(0, 5, n)
     plane = (6 * rng.normal(size=(5, 2))[group] + rng.normal(size=(n, 2))).astype(np.float32)
-    names = Names(np.arange(n), {"group": [f"group {g}" for g in group]})
+    nodes = _frame({"id": np.arange(n), "group": [f"group {g}" for g in group]})
     subject = Subject(Embedding(np.arange(n), plane))
-    path = write_map_page(tmp_path / "map.html", subject, names, ["group"], max_points=12_000)
+    path = write_map_page(tmp_path / "map.html", subject, nodes=nodes, color="group", points=12_000)
     shown = opened(path)
     page = shown.page
     assert "12,000 of 12,500 nodes, chosen at random" in page.locator("#map > .note").inner_text()
@@ -237,11 +236,10 @@ def test_what_files_hold_is_text(model: Any, opened: Open, tmp_path: Path) -> No
     record.reading = {EVIL: EVIL}
     record.node_columns = [(EVIL,) * 6]
     record.feature_names = [EVIL]
-    subject = Subject(model._run.embedding, record, model._run.history)
-    names = Names(
-        np.array([f"{i} {EVIL}" for i in range(n)], dtype=object), {EVIL: [f"{i % 3} {EVIL}" for i in range(n)]}
-    )
-    shown = opened(write_report(tmp_path / "evil.html", subject, names, [EVIL], layout="pca"))
+    ids = np.array([f"{i} {EVIL}" for i in range(n)], dtype=object)
+    subject = Subject(Embedding(ids, model.embedding_), record, model._run.history)
+    nodes = _frame({"id": ids, EVIL: [f"{i % 3} {EVIL}" for i in range(n)]})
+    shown = opened(write_report(tmp_path / "evil.html", subject, nodes=nodes, color=[EVIL], layout="pca"))
     page = shown.page
     node = lonely(page)
     page.locator("#plot").scroll_into_view_if_needed()

@@ -76,8 +76,8 @@ def test_python_and_the_command_line_choose_alike(
 
 def test_a_resumed_run_keeps_what_was_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = RunFolder(tmp_path / "run")
-    with folder.claim() as work:
-        work.begin(plan(load(SBM).info, settings=SETTINGS | {"epochs": 4}).config.model_dump(mode="json"))
+    with folder.claim():
+        folder.begin(plan(load(SBM).info, settings=SETTINGS | {"epochs": 4}).config.model_dump(mode="json"))
     assert code_of("fit", SBM, *WORDS, "--select", "--resume", "--out", folder.path) == 0
     assert "Selected" not in capsys.readouterr().err
     assert folder.read_record().config["epochs"] == 4

@@ -89,5 +89,5 @@ def test_weights_of_blocks_go_with_the_blocks_that_the_graph_gets(
     words = ("fit", "karate", "--epochs", "1", "--quiet", "--out")
     assert code_of(*words, tmp_path / "three", "--block-weights", "0.3", "1", "1") == 0
     assert code_of(*words, tmp_path / "two", "--block-weights", "0.3", "1") == 2
-    assert "block_weights: must be one number for each of blocks (features, propagated" in capsys.readouterr().err
+    assert "--block-weights: must be one number for each of blocks (features, propagated" in capsys.readouterr().err
     assert not (tmp_path / "two").exists()

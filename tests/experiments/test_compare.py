@@ -20,6 +20,7 @@ from ssge.experiments.references import (
     spectral_clustering,
 )
 from ssge.experiments.tables import HEADINGS, cells
+from ssge.runs.plan import resolve_config
 from ssge.runs.recipes import Recipe
 
 GRAPH = random_graph(n=120, p=6, m=400)
@@ -92,3 +93,10 @@ def test_what_is_not_trained_has_no_untrained_row(tmp_path: Path) -> None:
     lines = compare(recipe, GRAPH, QUICK, 1, tmp_path, quiet=True).rows()
     assert [line.name for line in lines] == [*UNTRAINED, "SGC"]
     assert lines[1].accuracy == lines[-1].accuracy  # the same rows but for their scale, to which the probe is blind
+
+
+def test_settings_that_a_recipe_omits_are_those_of_fit(tmp_path: Path) -> None:
+    """As `ssge fit --recipe` has them, not chosen for the size of the graph."""
+    recipe = Recipe(name="own", method="ssge", dataset="random", config={"epochs": 1})
+    run = compare(recipe, GRAPH, QUICK, 1, tmp_path, referenced=False, quiet=True).records[-1]
+    assert run.config == resolve_config("ssge", recipe.config).model_dump(mode="json") and run.recipe == "own"

@@ -6,9 +6,17 @@ import pytest
 
 from ssge.datasets import DATASETS
 from ssge.experiments import efficiency
-from ssge.experiments.efficiency import GRAPHS, PUBLISHED, Measured, measure, parameters
+from ssge.experiments.efficiency import GRAPHS, PUBLISHED, Measured, measure, settings
+from ssge.graph import GraphInfo
+from ssge.training.checkpoint import build
 
 METHODS = ("dgi", "mvgrl", "grace", "homogcl", "ssge")
+
+
+def parameters(method: str, dataset: str) -> int:
+    features = DATASETS[dataset].num_features
+    assert features is not None
+    return build(method, settings(method, dataset), GraphInfo(1, 1, features)).num_parameters
 
 
 @pytest.mark.parametrize("dataset", GRAPHS)

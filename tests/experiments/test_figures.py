@@ -17,7 +17,7 @@ from ssge.errors import InputError
 from ssge.experiments import figures
 from ssge.experiments.figures import canvas, curves
 from ssge.experiments.figures import map as maps
-from ssge.experiments.layout import lay_out
+from ssge.experiments.layout import Coloring, lay_out
 
 PACKAGES = {
     "sklearn": "cluster linear_model svm tree ensemble metrics preprocessing decomposition manifold io",
@@ -42,6 +42,10 @@ def clusters(n: int, d: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(3)
     labels = rng.integers(0, classes, n)
     return 3 * rng.normal(size=(classes, d))[labels] + rng.normal(size=(n, d)), labels
+
+
+def classes(labels: np.ndarray, names: list[str] | None = None) -> Coloring:
+    return Coloring("", names or [f"class {c}" for c in range(labels.max() + 1)], labels)
 
 
 def pixels(path: Path) -> np.ndarray:
@@ -83,7 +87,7 @@ def draw(kind: str, path: Path) -> Path:
     embedding, labels = clusters(80, 6, 4)
     match kind:
         case "embedding_map":
-            return figures.embedding_map(path, embedding, labels)
+            return figures.embedding_map(path, embedding, classes(labels))
         case "loss_curves":
             return figures.loss_curves(path, HISTORY, "The loss falls")
         case "covariance":
@@ -159,7 +163,7 @@ def test_map_paints_few_classes_from_the_palette_and_names_them_beside(
     plane: np.ndarray, drawn: list[Any], tmp_path: Path
 ) -> None:
     labels = np.arange(300) % 3
-    path = figures.embedding_map(tmp_path / "map.png", plane, labels, ["ant", "bee", "cat"])
+    path = figures.embedding_map(tmp_path / "map.png", plane, classes(labels, ["ant", "bee", "cat"]))
     assert {rgb(color) for color in canvas.PALETTE[:3]} <= colors_in(path)  # opaque in the legend
     (legend,) = drawn[0].legends
     assert [text.get_text() for text in legend.get_texts()] == ["ant", "bee", "cat"]
@@ -168,7 +172,7 @@ def test_map_paints_few_classes_from_the_palette_and_names_them_beside(
 
 def test_map_of_two_columns_shows_them_as_they_are(plane: np.ndarray, drawn: list[Any], tmp_path: Path) -> None:
     original = plane.copy()
-    figures.embedding_map(tmp_path / "map.png", plane, None)
+    figures.embedding_map(tmp_path / "map.png", plane)
     (scatter,) = drawn[0].axes[0].collections
     shown = np.asarray(scatter.get_offsets())
     np.testing.assert_array_equal(np.sort(shown, axis=0), np.sort(plane, axis=0))
@@ -179,8 +183,8 @@ def test_map_of_two_columns_shows_them_as_they_are(plane: np.ndarray, drawn: lis
 def test_map_without_labels_or_with_one_class_has_one_color(
     plane: np.ndarray, drawn: list[Any], tmp_path: Path
 ) -> None:
-    figures.embedding_map(tmp_path / "none.png", plane, None)
-    figures.embedding_map(tmp_path / "one.png", plane, np.zeros(300, dtype=int), ["only"])
+    figures.embedding_map(tmp_path / "none.png", plane)
+    figures.embedding_map(tmp_path / "one.png", plane, classes(np.zeros(300, dtype=int), ["only"]))
     for figure in drawn:
         assert len(np.unique(figure.axes[0].collections[0].get_facecolors(), axis=0)) == 1
     assert not drawn[0].legends
@@ -191,18 +195,16 @@ def test_map_draws_nodes_without_class_in_gray_below_the_others(
     plane: np.ndarray, drawn: list[Any], tmp_path: Path
 ) -> None:
     labels = np.where(np.arange(300) < 100, -1, 0)
-    figures.embedding_map(tmp_path / "map.png", plane, labels, ["known"])
+    figures.embedding_map(tmp_path / "map.png", plane, classes(labels, ["known"]))
     paint = drawn[0].axes[0].collections[0].get_facecolors()
     gray = np.isclose(paint[:, :3], np.array(rgb(canvas.FAINT)) / 255).all(axis=1)
     np.testing.assert_array_equal(gray, np.arange(300) < 100)
     assert [text.get_text() for text in drawn[0].legends[0].get_texts()] == ["known", "no class"]
 
 
-def test_map_draws_at_most_max_points_and_the_seed_chooses_them(
-    plane: np.ndarray, drawn: list[Any], tmp_path: Path
-) -> None:
+def test_map_draws_a_sample_and_the_seed_chooses_them(plane: np.ndarray, drawn: list[Any], tmp_path: Path) -> None:
     for seed in (0, 0, 1):
-        figures.embedding_map(tmp_path / "map.png", plane, None, seed=seed, max_points=50)
+        figures.embedding_map(tmp_path / "map.png", plane, seed=seed, points=50)
     first, again, other = (np.asarray(figure.axes[0].collections[0].get_offsets()) for figure in drawn)
     assert first.shape == (50, 2)
     np.testing.assert_array_equal(first, again)
@@ -230,7 +232,7 @@ def test_map_does_not_depend_on_the_scale_or_place_of_the_embedding() -> None:
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (1, 8), (2, 3), (4, 16), (5, 3), (6, 200), (30, 1), (1, 2)])
 def test_map_of_tiny_embeddings(n: int, d: int, tmp_path: Path) -> None:
     embedding = np.random.default_rng(1).normal(size=(n, d))
-    path = figures.embedding_map(tmp_path / "map.png", embedding, np.arange(n) % 2)
+    path = figures.embedding_map(tmp_path / "map.png", embedding, classes(np.arange(n) % 2))
     assert rgb(canvas.PALETTE[0]) in colors_in(path)
 
 
@@ -245,14 +247,14 @@ def test_map_of_a_collapsed_embedding_is_one_point(tmp_path: Path) -> None:
     embedding = np.full((40, 16), 0.3, dtype=np.float32)
     layout, _ = lay_out(embedding, seed=0)[:2]
     np.testing.assert_allclose(layout, 0.0, atol=1e-6)
-    figures.embedding_map(tmp_path / "map.png", embedding, None)
+    figures.embedding_map(tmp_path / "map.png", embedding)
 
 
 def test_many_dotted_classes_share_hues_and_are_named_without_overlap(drawn: list[Any], tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     labels = np.repeat(np.arange(len(MODULES)), 20)
     places = rng.uniform(0, 10, size=(len(MODULES), 2))[labels] + 0.2 * rng.normal(size=(len(labels), 2))
-    figures.embedding_map(tmp_path / "map.png", places, labels, MODULES)
+    figures.embedding_map(tmp_path / "map.png", places, classes(labels, MODULES))
     (figure,) = drawn
     entries = [text.get_text() for text in figure.legends[0].get_texts()]
     assert entries == [
@@ -296,16 +298,12 @@ def test_name_stands_in_the_larger_part_of_a_split_class() -> None:
         ({"embedding": np.zeros(5)}, "embedding must be a matrix n x d"),
         ({"embedding": np.zeros((0, 3))}, "embedding must be a matrix n x d"),
         ({"embedding": np.full((4, 3), np.nan)}, "embedding must be finite"),
-        ({"labels": [0, 1]}, "labels must be 4 class indices"),
-        ({"labels": ["a"] * 4}, "labels must be 4 class indices"),
-        ({"labels": [0, 1, 2, 3], "class_names": ["a", "b"]}, "class_names must reach class 3"),
-        ({"max_points": 0}, "max_points must be at least 1"),
+        ({"points": 0}, "points must be 1 or more; received 0"),
     ],
 )
 def test_map_refuses_what_it_cannot_draw(change: dict[str, Any], message: str, tmp_path: Path) -> None:
-    arguments = {"embedding": np.eye(4), "labels": [0, 0, 1, 1], **change}
     with pytest.raises(InputError, match=message):
-        figures.embedding_map(tmp_path / "map.png", **arguments)
+        figures.embedding_map(tmp_path / "map.png", **{"embedding": np.eye(4), **change})
 
 
 def test_curves_hold_the_history(drawn: list[Any], tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_labels_of_some_nodes(tables: Path, tmp_path: Path, capsys: pytest.Captu
 def test_without_labels(tables: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     graph = (tables / "edges.csv", "--nodes", tables / "nodes.csv", "--columns", "size")
     text = run(capsys, "compare", *graph, "--seeds", "1", "--out", tmp_path, "--quiet")
-    assert "no labels" in text and "edge AUC" in text and "SSGE, seed 0" in text and "raw features" in text
+    assert "no labels" in text and "edge AUC" in text and "SSGE, seed-0" in text and "raw features" in text
     folder = tmp_path / "ssge" / "seed-0"
     text = run(capsys, "evaluate", folder)
     assert "edge AUC" in text and "propagated features" in text and "ssge links" in text

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from ssge.errors import InputError, UnknownNameError
 from ssge.evaluation import geometry
 from ssge.experiments import layout
-from ssge.experiments.coloring import OTHER, agreement, color_by, tells_apart
-from ssge.experiments.layout import lay_out
+from ssge.experiments.layout import OTHER, agreement, color_by, lay_out, tells_apart
 from ssge.experiments.report import write_map_page, write_report
 from ssge.experiments.report.charts import correlation_chart, loss_charts, spectrum_chart
 from ssge.experiments.report.facts import verdict
@@ -42,6 +42,11 @@ def named(n: int = N) -> Names:
     return Names(np.arange(n), {"name": [f"node {i}" for i in range(n)], "kind": [f"kind {i % 3}" for i in range(n)]})
 
 
+def table(names: Names) -> dict[str, Any]:
+    """Return names as a table of nodes, for the options of a page."""
+    return {"nodes": pa.table({"id": names.node_ids, **names.columns}), "show": list(names.columns)}
+
+
 def unpacked(text: str, kind: str) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), kind)
 
@@ -63,11 +68,11 @@ class Parts(HTMLParser):
 
 
 def test_a_page_holds_all_it_needs(tmp_path: Path) -> None:
-    page = write_report(tmp_path / "r.html", planted(), named(), ["kind"]).read_text("utf-8")
+    page = write_report(tmp_path / "r.html", planted(), color="kind", **table(named())).read_text("utf-8")
     parts = Parts(page)
     assert all(address.startswith(("#", "data:,")) for address in parts.loads) and parts.loads
     assert "default-src 'none'" in parts.policy and "http" not in parts.policy
-    again = write_report(tmp_path / "again.html", planted(), named(), ["kind"]).read_text("utf-8")
+    again = write_report(tmp_path / "again.html", planted(), color="kind", **table(named())).read_text("utf-8")
     assert page == again
 
 
@@ -92,19 +97,19 @@ def test_neighbors_of_very_many_nodes_are_the_same(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_choice_of_nodes_is_told(tmp_path: Path) -> None:
-    found = map_data(planted().embedding.vectors, named(), [], max_points=40)
+    found = map_data(planted().embedding.vectors, named(), [], points=40)
     assert found.data["n"] == 40 and unpacked(found.data["neighbors"], "<i4").max() < 40
-    page = write_map_page(tmp_path / "m.html", planted(), named(), max_points=40).read_text("utf-8")
+    page = write_map_page(tmp_path / "m.html", planted(), points=40).read_text("utf-8")
     assert "40 of 60 nodes, chosen at random" in page
-    with pytest.raises(InputError, match="max_points must be at least 1"):
-        map_data(planted().embedding.vectors, named(), [], max_points=0)
+    with pytest.raises(InputError, match="points must be 1 or more"):
+        map_data(planted().embedding.vectors, named(), [], points=0)
 
 
 @pytest.mark.parametrize("n", [2, 3])
 def test_tiny_embeddings_have_pages(n: int, tmp_path: Path) -> None:
-    write_report(tmp_path / "r.html", planted(n), named(n), ["kind"])
+    write_report(tmp_path / "r.html", planted(n), color="kind", **table(named(n)))
     with pytest.raises(InputError, match="at least 2 nodes"):
-        write_report(tmp_path / "r.html", planted(1), named(1))
+        write_report(tmp_path / "r.html", planted(1))
 
 
 def test_columns_color_by_classes_or_by_a_scale() -> None:
@@ -147,7 +152,7 @@ def test_charts_say_what_they_show() -> None:
         "Half of the variation lies in 2 of 4 directions; the effective rank is 4.0." in spectrum_chart(white)["words"]
     )
     twice = correlation_chart(np.c_[white, white[:, 0]])
-    assert twice is not None and "1.00 at most" in twice["words"]
+    assert "1.00 at most" in twice["words"]
     shades = unpacked(twice["data"]["values"], "u1").reshape(5, 5)
     assert shades[0, 4] == 255 and shades[0, 1] < 20
 
@@ -170,16 +175,16 @@ def test_scores_stand_beside_their_references(tmp_path: Path) -> None:
     subject = planted()._replace(record=record(method="ssge", scores=scored(0.8)), folder=tmp_path / "seed-0")
     (table,) = score_tables(subject)
     assert [line[:2] for line in table["rows"]] == [("raw features", "60.00"), ("SSGE", "80.00")]
-    page = write_report(tmp_path / "r.html", subject, named()).read_text("utf-8")
+    page = write_report(tmp_path / "r.html", subject).read_text("utf-8")
     assert "Protocol quick" in page and "Reference rows are missing" not in page
 
 
 def test_what_is_not_installed_is_told_before_any_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "plotly", None)
     with pytest.raises(InputError, match=re.escape("pip install 'ssge[report]'")):
-        write_report(tmp_path / "r.html", planted(), named())
+        write_report(tmp_path / "r.html", planted())
     with pytest.raises(InputError, match=r"path must end in \.html"):
-        write_report(tmp_path / "r.pdf", planted(), named())
+        write_report(tmp_path / "r.pdf", planted())
 
 
 def test_layouts_by_either_library_keep_groups_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,6 +211,6 @@ def test_components_are_those_of_a_singular_value_decomposition() -> None:
 
 def test_the_data_of_a_page_are_json(tmp_path: Path) -> None:
     names = Names(np.arange(N), {"a": [None] * 30 + [float("nan")] * 30, "b": [float("inf")] * N})
-    page = write_map_page(tmp_path / "m.html", planted(), names, ["a", "b"]).read_text("utf-8")
+    page = write_map_page(tmp_path / "m.html", planted(), color="a,b", **table(names)).read_text("utf-8")
     found = re.search(r'id="map-data">(.*?)</script>', page, re.S)
     assert found and json.loads(found[1], parse_constant=pytest.fail)["columns"]["a"] == [""] * N

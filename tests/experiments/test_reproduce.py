@@ -45,7 +45,7 @@ def test_published_figures_agree_with_the_recipes() -> None:
 
 def test_a_table_in_three_formats(tmp_path: Path) -> None:
     table = Table("t", "A table", ["cora", "my_graph"], basis=["- basis"])
-    table.rows = [("SSGE", {"cora": Cell(83.55, 0.42, 83.9, "Why."), "my_graph": Cell(None, None, 70.0, "Too long.")})]
+    table.rows["SSGE"] = {"cora": Cell(83.55, 0.42, 83.9, "Why."), "my_graph": Cell(None, None, 70.0, "Too long.")}
     assert [path.suffix for path in table.write(tmp_path)] == [".md", ".csv", ".tex"]
     text = (tmp_path / "t.md").read_text()
     assert "| SSGE | 83.5 ± 0.4 (83.9, -0.4) [1] | - (70.0) [2] |" in text and "2. Too long." in text
@@ -59,7 +59,7 @@ def test_what_cannot_be_loaded_or_takes_too_long_is_named(tmp_path: Path, monkey
     monkeypatch.setattr(jobs, "_graph", jobs._graph.__wrapped__)
     scope = Scope(tmp_path, ("cora", "wikics"), ("ssge", "gcn"), seeds=(1, 1), minutes=1e-6)
     monkeypatch.setattr(jobs, "load", _load_without("wikics"))
-    done = jobs.carry_out(tables.compared(scope, ["ssge", "gcn"], scope.datasets), scope, quiet=True)
+    done = jobs.carry_out(tables.compared(scope, ["ssge", "gcn"], scope.datasets).values(), scope, quiet=True)
     assert not done.summaries
     why = {job.recipe: text for job, text in done.gaps.items()}
     assert "more than 1e-06" in why["ssge/cora"] and "not loaded: no file" in why["ssge/wikics"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ssge.io.compact import SPARSE_BELOW, compact
+from ssge.io.features import SPARSE_BELOW, compact
 
 
 @pytest.mark.parametrize("given", [np.asarray, sp.csr_array, sp.coo_array])

@@ -58,8 +58,8 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text.TextTable.batches, "__defaults__", (None, 700))
     right = EdgeSorter.__init__
 
-    def small(self: EdgeSorter, folder: Path, num_nodes: int, weighted: bool, _: int) -> None:
-        right(self, folder, num_nodes, weighted, 40)
+    def small(self: EdgeSorter, folder: Path, num_nodes: int, weighted: bool, _: int, *rows: range) -> None:
+        right(self, folder, num_nodes, weighted, 40, *rows)
 
     monkeypatch.setattr(EdgeSorter, "__init__", small)
 

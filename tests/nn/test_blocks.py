@@ -85,6 +85,20 @@ def test_given_weights_are_lengths_relative_to_what_was_learned(names: tuple[str
     torch.testing.assert_close(parts[kept.index("learned")], given["learned"] * learned)
 
 
+@pytest.mark.parametrize("hops", [0, 1, 2, 8])
+def test_given_hops_are_a_power_of_the_adjacency(hops: int) -> None:
+    graph = random_graph(n=80, p=12, m=300)
+    method, _ = fitted(graph, blocks=("propagated", "learned"), block_weights=(1.0, 1.0), block_hops=hops)
+    assert method.blocks is not None and method.blocks.hops == hops
+    view = View.of(graph, dtype=torch.float64)
+    with torch.no_grad():
+        found = method.encode(view)[:, :12]
+    dense = view.adjacency.matrix.to_dense()
+    expected = torch.linalg.matrix_power(dense, hops) @ method.blocks.reduction(view)
+    quotient = found / expected
+    torch.testing.assert_close(quotient, quotient.mean().expand_as(quotient))
+
+
 @pytest.mark.parametrize("weights", [(1.0, 1.0), (0.0, 0.0, 0.0), (1.0, -1.0, 1.0)])
 def test_weights_that_do_not_fit_the_blocks_are_refused(weights: tuple[float, ...]) -> None:
     with pytest.raises(InputError, match="block_weights"):

@@ -15,7 +15,7 @@ from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.methods import METHODS
 from ssge.runs import estimate as estimating
-from ssge.runs.estimate import available_memory, check_memory, describe, estimate
+from ssge.runs.estimate import available_memory, check_memory, estimate
 from ssge.runs.plan import Plan, plan
 
 GRAPH = random_graph(n=300, p=12, m=900)
@@ -70,7 +70,7 @@ def test_parameters_are_counted_exactly(settings: dict[str, Any]) -> None:
     found = estimate(GRAPH, planned(**settings))
     assert found.parameters == sum(p.numel() for p in planned(**settings).build(GRAPH).parameters())
     assert found.seconds > 0 and found.memory > estimating.LIBRARIES
-    assert f"{found.parameters:,} parameters" in describe(found, 1)
+    assert f"{found.parameters:,} parameters" in found.describe(1)
 
 
 @pytest.mark.parametrize("method", list(METHODS))

@@ -11,7 +11,7 @@ from graphs import random_graph
 from ssge.errors import InputError
 from ssge.io.graph_writer import write_graph
 from ssge.runs.estimate import check_memory
-from ssge.runs.estimate_streamed import check_loading, describe_streamed, estimate_streamed
+from ssge.runs.estimate_streamed import check_loading, estimate_streamed
 from ssge.runs.plan import plan
 
 
@@ -26,7 +26,7 @@ def test_disk_and_passes_follow_from_the_sizes(tmp_path: Path) -> None:
     assert found.passes == 2 + 2 * (2 + 1)  # degrees; A X and A H of each view; back through A once
     assert found.disk == 500 * 4 * (2 * (12 + 8) + 4 * 12)
     assert found.seconds > 0
-    assert "8 passes over the edges" in describe_streamed(found, 10)
+    assert "8 passes over the edges" in found.describe(10)
 
 
 def test_a_graph_that_does_not_fit_is_told_how_to_stream(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from cli.commands import code_of
 from ssge import GraphEmbedder, load_dataset, read_graph
-from ssge.cli import _asked_method
+from ssge.cli import _requested_method
 from ssge.datasets import load
 from ssge.experiments.compare import compare, score
 from ssge.experiments.protocols import PROTOCOLS
@@ -88,6 +88,9 @@ def test_tables_of_one_s_own_give_the_same_bytes_from_both(method: str, tables: 
         ("fit edges.csv --out run", "ssge"),
         ("fit run --out ssge/run --recipe gae/cora", "gae"),
         ("run --lr 0.1 cca_ssg/cora", "cca_ssg"),
+        ("run --out ssge/cora bgrl/cora --out bgrl/cora", "bgrl"),
+        ("run --skip-references GAE/cora", "gae"),
+        ("run nothing", "ssge"),
         ("run OWN", "g_bt"),
         ("fit cora --recipe OWN --out x", "g_bt"),
         ("fit grown.csv --warm-start BEFORE --out x", "vgae"),
@@ -101,7 +104,7 @@ def test_flags_are_those_of_the_method_that_is_asked_for(words: str, method: str
     before = tmp_path / "before"
     GraphEmbedder("vgae", **FEW, random_state=0).fit(load_dataset("karate")).save(before)
     line = words.replace("OWN", str(tmp_path / "own.toml")).replace("BEFORE", str(before)).split()
-    assert METHODS[_asked_method(line)] is METHODS[method]
+    assert METHODS[_requested_method(line)] is METHODS[method]
 
 
 def test_help_shows_the_settings_of_the_method(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from ssge.cli.info import catalog
 from ssge.datasets import DATASETS
 from ssge.errors import InputError
-from ssge.experiments.catalog import catalog
 from ssge.experiments.protocols import PROTOCOLS
 from ssge.methods import METHODS
 from ssge.runs.plan import resolve_config
@@ -85,7 +85,7 @@ def test_every_row_of_the_paper_s_classification_table_is_a_method(title: str) -
     inputs, *accuracies = TABLE[title]
     (method,) = [METHODS[name] for name in METHODS if METHODS[name].title == title]
     assert (method.inputs, method.supervised) == (inputs, "Y" in inputs)
-    listed = {line[1]: line[3] for line in catalog("methods")[1]}  # what `ssge ls methods` shows
+    listed = {row["title"]: row["inputs"] for row in catalog("methods")}  # what `ssge ls methods` shows
     assert listed[title] == inputs
     for dataset, accuracy in zip(PAPER, accuracies, strict=True):
         name = f"{method.name}/{dataset}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from ssge.training import trainer
 from ssge.training.batches import batches, share
 from ssge.training.checkpoint import build
 from ssge.training.distributed import check_same_start
+from ssge.training.trainer import Epoch, Observer
 
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "ssge": ("ssge", {"widths": (8, 6)}),
@@ -141,16 +143,22 @@ def process(rank: int, worlds: list[int], folder: Path) -> None:
 def main() -> None:
     """Run the command line in a process that kills itself after some epoch if it is the one that is told to."""
     from ssge.cli import main
-    from ssge.training.interrupt import Interrupt
+    from ssge.runs import fit
 
-    honest = Interrupt.__call__
+    honest = fit.stop_on_signals
 
-    def killed(self: Interrupt, line: dict[str, float]) -> bool:
-        if os.environ["RANK"] == os.environ["KILLED"] and line["epoch"] == 5:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return honest(self, line)
+    @contextmanager
+    def killed() -> Iterator[Observer]:
+        with honest() as observer:
 
-    Interrupt.__call__ = killed  # type: ignore[method-assign]
+            def watch(line: Epoch) -> bool | None:
+                if os.environ["RANK"] == os.environ["KILLED"] and line["epoch"] == 5:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return observer(line)
+
+            yield watch
+
+    fit.stop_on_signals = killed
     main()
 
 

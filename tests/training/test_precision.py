@@ -17,7 +17,7 @@ from ssge.ops.random import Key
 from ssge.runs.fit import fit
 from ssge.runs.plan import plan
 from ssge.training.checkpoint import build
-from ssge.training.precision import choose_precision
+from ssge.training.device import choose_precision
 
 GRAPH = random_graph(n=600, p=48, m=3000)
 KEY = Key(0).fold_in("train", 1)

@@ -1,7 +1,6 @@
-"""Commands that ask about nodes: neighbors, cluster, classify, outliers."""
+"""Commands about nodes: neighbors, cluster, classify, outliers."""
 
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,8 +8,6 @@ from cyclopts import Parameter
 
 from ssge.cli.options import BY_ID, PRINTED, USE, Count, Naming, Output, Quiet, Switch, Vectors, command, set_up
 from ssge.terminal import print_cells, print_json
-
-log = logging.getLogger(__name__)
 
 
 @command(
@@ -41,26 +38,26 @@ def neighbors(
     Parameters
     ----------
     ids
-        The nodes asked about; with --show, names in its first column will do.
+        Query nodes, by id; with --show, also by their name in its first column.
     k
-        How many neighbors of each; 10 if not given, or all other nodes where there are fewer.
+        Number of neighbors per node. Default: 10, or all other nodes if there are fewer.
     every
-        Ask about all nodes; needs --out.
+        Query all nodes; needs --out.
     metric
-        cosine, or euclidean distance, of the vectors as they are written.
+        cosine similarity or euclidean distance of the vectors as written.
     backend
         exact, or faiss for millions of nodes; its recall is measured and logged.
     exclude_linked
-        Leave out nodes that have an edge to the one asked about: a file of edges, or the name of a dataset.
+        Leave out nodes that have an edge to the query node: a file of edges, or the name of a dataset.
     """
     set_up(quiet)
     import numpy as np
 
     from ssge.errors import InputError, printable
-    from ssge.runs.answers import neighbor_columns, value_of
+    from ssge.runs.names import neighbor_columns, value_of
     from ssge.tasks.search import search
 
-    logging.getLogger("faiss").setLevel(logging.WARNING)  # it tells which of its libraries it tries
+    logging.getLogger("faiss").setLevel(logging.WARNING)  # it logs each library that it tries
     if every == bool(ids):
         raise InputError("Name the nodes, or give --all; received both or neither.")
     if every and output.out is None:
@@ -76,22 +73,26 @@ def neighbors(
             print_json({"rows": written, "file": str(output.out)})
         return
     value = value_of(metric)
+    answers = [  # fewer than k where linked nodes are left out
+        (row, [(i, score) for i, score in zip(near, scores, strict=True) if i >= 0])
+        for row, near, scores in zip(rows, *found, strict=True)
+    ]
     if output.json:
-        asked = [
-            names.of(row) | {"neighbors": [names.of(i) | {value: float(score)} for i, score in _there(near, scores)]}
-            for row, near, scores in zip(rows, *found, strict=True)
-        ]
-        print_json(asked)
+        print_json(
+            [
+                names.of(row) | {"neighbors": [names.of(i) | {value: float(score)} for i, score in near]}
+                for row, near in answers
+            ]
+        )
         return
-    for row, near, scores in zip(rows, *found, strict=True):
-        lines = [(f"{score:.3f}", *names.cells(i)) for i, score in _there(near, scores)]
+    for row, near in answers:
         print(f"nearest to {printable(names.title(row))}")  # a title would be folded to the width of the table
-        print_cells((value, "node", *names.columns), lines)
+        print_cells((value, "node", *names.columns), [(f"{score:.3f}", *names.cells(i)) for i, score in near])
 
 
 @command(USE, "ssge cluster run -k 7", "ssge cluster run -k 20 --show page_name --out clusters.csv")
 def cluster(run: Vectors, /, *, k: Count, seed: int = 0, output: Output = PRINTED, naming: Naming = BY_ID) -> None:
-    """Divide the nodes into clusters by k-means; show sizes and the most central members.
+    """Cluster the nodes by k-means; show sizes and the most central members.
 
     The file of --out has the columns id, cluster, and distance from the center of the cluster.
 
@@ -100,9 +101,9 @@ def cluster(run: Vectors, /, *, k: Count, seed: int = 0, output: Output = PRINTE
     k
         Number of clusters.
     seed
-        Decides where k-means starts.
+        Seed of k-means.
     """
-    from ssge.runs.answers import cluster_columns
+    from ssge.runs.names import cluster_columns
     from ssge.tasks.clusters import clusters
 
     output.check()
@@ -152,22 +153,23 @@ def classify(
     folds
         Number of folds of the cross-validation.
     seed
-        Decides the folds.
+        Seed of the folds.
     allow_leak
-        Go on though a column that the run was fitted on determines the labels.
+        Continue even if a column that the run was fitted on determines the labels.
     """
     set_up(quiet)
     import numpy as np
 
     from ssge.io.labels import read_labels
-    from ssge.runs.folder import read_vectors
+    from ssge.runs.folder import RunFolder, read_vectors
+    from ssge.runs.leaks import check_leaks
     from ssge.tasks.classify import classify as predict
 
     output.check()
     embedding = read_vectors(run)
     rows, given = read_labels(labels, embedding, id_column, label_column)
     if run.is_dir():
-        _refuse_leaks(run, rows, given, allow_leak)
+        check_leaks(RunFolder(run), rows, given, allow_leak)
     found = predict(embedding.vectors, rows, given, folds, seed)
     classes = [str(name) for name in found.classes]
     columns = {"id": embedding.node_ids[found.rows], "predicted": found.predicted}
@@ -208,7 +210,7 @@ def outliers(
     output: Output = PRINTED,
     naming: Naming = BY_ID,
 ) -> None:
-    """Show the nodes that are least like any others.
+    """Show the nodes that are least similar to all others.
 
     The score is the mean cosine distance of a node from its nearest neighbors in the embedding. The file of --out has
     the columns id and score, for all nodes, the highest first.
@@ -216,14 +218,14 @@ def outliers(
     Parameters
     ----------
     k
-        How many nodes to show.
+        Number of nodes to show.
     neighbors
-        How many neighbors the score looks at.
+        Number of nearest neighbors that the score averages over.
     """
     import numpy as np
 
     from ssge.errors import InputError
-    from ssge.runs.answers import outlier_columns
+    from ssge.runs.names import outlier_columns
     from ssge.tasks.outliers import outlier_scores
 
     if k < 1:
@@ -239,11 +241,6 @@ def outliers(
         print_cells(("score", "node", *names.columns), [(f"{scores[row]:.3f}", *names.cells(row)) for row in top])
 
 
-def _there(near: Any, scores: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield neighbors and their scores; fewer than k where linked nodes are left out."""
-    return ((i, score) for i, score in zip(near, scores, strict=True) if i >= 0)
-
-
 def _linked(edges: str, node_ids: Any) -> Any:
     """Return the edges of a file or dataset as a sparse matrix, in both directions."""
     import numpy as np
@@ -254,19 +251,3 @@ def _linked(edges: str, node_ids: Any) -> Any:
     source, target = known_edges(edges, node_ids)
     pairs = np.concatenate([source, target]), np.concatenate([target, source])
     return sp.csr_array((np.ones(2 * len(source), bool), pairs), shape=(len(node_ids), len(node_ids)))
-
-
-def _refuse_leaks(run: Path, rows: Any, labels: Any, allowed: bool) -> None:
-    """Refuse labels that the embedding has seen as a column, or warn of them."""
-    from ssge.errors import InputError
-    from ssge.runs.folder import RunFolder
-    from ssge.runs.leaks import leaking_columns
-
-    found = leaking_columns(RunFolder(run), rows, labels)
-    if not found:
-        return
-    names = ", ".join(map(repr, found))
-    what = f"{names}: a column that the run was fitted on determines these labels, so the scores say nothing"
-    if not allowed:
-        raise InputError(f"{what}; fit again with --ignore {' '.join(found)}, or give --allow-leak.")
-    log.warning("%s.", what)

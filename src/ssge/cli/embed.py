@@ -61,16 +61,16 @@ def embed(
     out
         File to write: .parquet or .csv (id, e000...), .npy (ids beside it), or word2vec text (.txt, .vec, .emb).
     only
-        new: embed only the nodes that the run has not seen. The tables must hold these and their neighborhood, one hop
-        more than the encoder has layers, since the degrees of the outermost nodes count; and all edges that structural
-        or aggregated features of these nodes come from. Nothing else in the tables matters.
+        new: embed only nodes that are not in the run. The tables must hold these nodes and their neighborhood, one hop
+        more than the encoder has layers (for the degrees of the outermost nodes), and all edges that structural or
+        aggregated features are computed from.
     memory
         Stream a graph folder (ssge convert) so that the process stays below this, as in 2GB.
     """
     set_up(quiet, threads)
     import numpy as np
 
-    from ssge.cli.train import read_options, tell_drift
+    from ssge.cli.train import log_drift, read_options
     from ssge.errors import InputError
     from ssge.experiments.sources import is_dataset, open_graph, open_streamed
     from ssge.io.embeddings import Embedding, check_embedding_target, write_embedding
@@ -108,7 +108,7 @@ def embed(
         found = Embedding(data.node_ids if nodes is None else data.node_ids[nodes], vectors)
     write_embedding(out, *found, safe_csv)
     if known is not None and not only:
-        tell_drift(known, found)
+        log_drift(known, found)
     n, d = vectors.shape
     if json:
         print_json({"nodes": n, "columns": d, "file": str(out)})

@@ -1,13 +1,35 @@
-"""Commands that judge: evaluate, run."""
+"""Commands that score: evaluate, run, compare, reproduce."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
 
-from ssge.cli.options import JUDGE, Device, Json, Quiet, SkipReferences, Switch, Threads, command, given, set_up
+from cyclopts import Parameter
+
+from ssge.cli.options import (
+    AS_FOUND,
+    EVALUATE,
+    Device,
+    Json,
+    Quiet,
+    Reading,
+    SkipReferences,
+    Switch,
+    Threads,
+    command,
+    given,
+    set_up,
+)
 from ssge.terminal import print_cells, print_json, print_table
 
+What: TypeAlias = Literal[
+    "classification", "clustering", "efficiency", "ablation", "covariance", "uniformity", "lambda", "dimension",
+    "augmentation", "all",
+]  # fmt: skip
 
-@command(JUDGE, "ssge evaluate run", "ssge evaluate run --protocol released-code --json")
+SEVERAL = Parameter(consume_multiple=True, negative_iterable="")
+
+
+@command(EVALUATE, "ssge evaluate run", "ssge evaluate run --protocol released-code --json")
 def evaluate(
     run: Path,
     /,
@@ -20,8 +42,8 @@ def evaluate(
 ) -> None:
     """Score the embedding of a finished run: linear probe, clustering, geometry.
 
-    The scores are kept in the run's record.json. The table has reference rows beside the run: what it does not beat
-    needs no training. A graph without labels gets label-free figures. --json prints the run alone.
+    The scores are kept in the record.json of the run. The table also has reference rows that need no training: a run
+    should beat them. A graph without labels gets label-free figures. --json prints the run alone.
 
     Parameters
     ----------
@@ -35,10 +57,10 @@ def evaluate(
     """
     set_up(threads=threads)
     from ssge.experiments.compare import score
-    from ssge.experiments.own import LABEL_FREE, label_free, label_free_references, label_free_rows, references_of
+    from ssge.experiments.own import LABEL_FREE, label_free, label_free_references, label_free_rows, references_beside
     from ssge.experiments.protocols import PROTOCOLS
     from ssge.experiments.sources import reopen
-    from ssge.experiments.tables import row
+    from ssge.experiments.tables import row, rows
     from ssge.runs.folder import RunFolder
 
     chosen = PROTOCOLS[protocol]
@@ -53,7 +75,7 @@ def evaluate(
             return
         beside = {} if skip_references else label_free_references(graph)
         print_cells(LABEL_FREE, label_free_rows(beside | {name: vectors}, graph), "no labels: label-free figures")
-        print("Training has seen the edges: these figures describe, they do not test. ssge links holds edges out.")
+        print("Training used these edges, so the figures are no test. ssge links holds edges out.")
         return
     record = score(folder, graph, chosen, force)
     scores = record.scores[chosen.name]
@@ -61,12 +83,12 @@ def evaluate(
         print(scores.model_dump_json(indent=2))
         return
     by = f"its own class scores, {scores.splits}" if record.splits else chosen.description
-    beside_rows = [] if skip_references else references_of(graph, chosen, record.dataset)
-    print_table([*beside_rows, row(name, [scores])], f"{chosen.name}: {by}")
+    others = [] if skip_references else references_beside(folder, record, chosen, graph)
+    print_table([*rows(others, chosen.name), row(name, [scores])], f"{chosen.name}: {by}")
 
 
 @command(
-    JUDGE,
+    EVALUATE,
     "ssge run ssge/cora --seeds 5",
     "ssge run ssge/cora --seeds 5 --uniformity-weight 0 --out runs/ablation",
 )
@@ -103,7 +125,7 @@ def run(
         Run and score everything again.
     """
     set_up(quiet, threads)
-    from ssge.cli.train import check_settings
+    from ssge.cli.train import _Choice, planned
     from ssge.datasets import load
     from ssge.experiments.compare import compare
     from ssge.experiments.protocols import PROTOCOLS
@@ -111,7 +133,7 @@ def run(
     from ssge.training.allocator import kept_memory
 
     chosen = load_recipe(recipe)
-    check_settings(chosen.method, settings)
+    planned(_Choice(recipe=recipe), settings)  # refuses mistakes before the graph is read
     judged = PROTOCOLS[protocol or chosen.protocol]
     with kept_memory():
         summary = compare(
@@ -130,3 +152,197 @@ def run(
     print_table(summary.rows(), title)
     if chosen.published:
         print("published: " + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in chosen.published.items()))
+
+
+@command(
+    EVALUATE,
+    "ssge compare edges.csv --nodes nodes.csv --label type --methods ssge,cca_ssg,bgrl",
+    "ssge compare edges.csv --nodes nodes.csv --labels some_labels.csv --seeds 5",
+    "ssge compare imports --methods ssge,dgi --seeds 3",
+    "ssge compare run1 run2 run3",
+)
+def compare(
+    sources: Annotated[list[str], Parameter(negative="")],
+    /,
+    *,
+    methods: str = "ssge",
+    seeds: int = 3,
+    labels: Path | None = None,
+    protocol: str = "quick",
+    out: Path | None = None,
+    skip_references: SkipReferences = False,
+    threads: Threads = None,
+    device: Device = "cpu",
+    force: Switch = False,
+    quiet: Quiet = False,
+    json: Json = False,
+    reading: Reading = AS_FOUND,
+) -> None:
+    """Compare methods on a graph, or finished runs: one table, reference rows, paired differences.
+
+    Methods are fitted with their defaults for the graph. Without labels the table has label-free figures.
+
+    Parameters
+    ----------
+    sources
+        A graph (dataset or file, as for fit), or folders of runs on one graph.
+    methods
+        Names with commas between them (ssge ls methods); the first is the one that others are compared with.
+    seeds
+        Encoder seeds of each method: 0, 1, ...
+    labels
+        CSV, TSV or Parquet file with the labels of some nodes, columns as for classify; default: those of the graph.
+    protocol
+        How to score (ssge ls protocols); own graphs have ten random splits.
+    out
+        Folder for the runs; default: runs/compare/NAME. Finished ones are not run again.
+    force
+        Run and score everything again.
+    """
+    set_up(quiet, threads)
+    from ssge.experiments import own
+    from ssge.experiments.compare import score_row
+    from ssge.experiments.protocols import PROTOCOLS
+    from ssge.experiments.tables import rows
+
+    chosen = PROTOCOLS[protocol]
+    runs = [Path(source) for source in sources if (Path(source) / "record.json").is_file()]
+    graph, origin = _graph(sources, runs, methods, reading)
+    scored = graph if labels is None else _labeled(graph, labels)
+    where = out or Path("runs") / "compare" / graph.name
+    if runs:
+        groups = own.group_runs(runs)
+    else:
+        how = {**origin, "device": device, "force": force, "quiet": quiet}
+        groups = own.fit_methods(methods.split(","), graph, chosen, seeds, where, **how)
+    if scored.labels is None:
+        vectors = {} if skip_references else own.label_free_references(graph)
+        for name, folders in groups.items():
+            titles = [f"{name}, {folder.path if runs else folder.path.name}" for folder in folders]
+            vectors |= {title: folder.read_embedding().vectors for title, folder in zip(titles, folders, strict=True)}
+        found = own.label_free_rows(vectors, graph)
+        if json:
+            print_json([dict(zip(("name", *own.LABEL_FREE[1:]), line, strict=True)) for line in found])
+        else:
+            print_cells(own.LABEL_FREE, found, f"{graph.name}: no labels")
+        return
+    records, first = [], next(iter(groups))
+    if not skip_references:
+        kept = None if runs else where / "references"
+        records += own.references_of(scored, chosen, origin["dataset"], kept, force, own_labels=labels is None)
+    for name, folders in groups.items():
+        records += score_row(name, folders, scored, chosen, force=force and not runs, keep=labels is None)
+    lines, others = rows(records, chosen.name), own.differences(records, chosen.name, first)
+    if json:
+        facts = {"rows": [line._asdict() for line in lines], "first": first}
+        print_json(facts | {"differences": [one._asdict() for one in others]})
+        return
+    print_table(lines, f"{graph.name}, protocol {chosen.name}: {chosen.description}")
+    if others:
+        print(f"difference from {first}, in points ± standard error")
+        print_cells(("", "accuracy", "NMI"), [(one.name, _points(one.accuracy), _points(one.nmi)) for one in others])
+
+
+def _points(difference: tuple[float, float] | None) -> str:
+    return "-" if difference is None else f"{difference[0]:+.2f} ± {difference[1]:.2f}"
+
+
+def _graph(sources: list[str], runs: list[Path], methods: str, reading: Reading) -> tuple[Any, dict[str, Any]]:
+    """Return the graph to compare on, and where it came from."""
+    from ssge.cli.train import origin_of
+    from ssge.errors import InputError
+    from ssge.experiments.sources import open_graph, reopen, suited_to
+    from ssge.runs.folder import RunFolder
+
+    if runs:
+        if len(runs) < len(sources):
+            other = next(source for source in sources if Path(source) not in runs)
+            raise InputError(f"Give one graph, or folders of runs; {other} is no run.")
+        folder = RunFolder(runs[0])
+        return reopen(folder), {"dataset": folder.read_record().dataset}
+    if len(sources) != 1:
+        raise InputError(f"Give one graph, or folders of runs; received {len(sources)} graphs.")
+    options = suited_to(methods.partition(",")[0], sources[0], reading.given())
+    return open_graph(sources[0], options), origin_of(sources[0], options)
+
+
+def _labeled(graph: Any, labels: Path) -> Any:
+    from ssge.experiments.own import label_nodes
+    from ssge.io.embeddings import Embedding
+    from ssge.io.labels import read_labels
+
+    rows, given = read_labels(labels, Embedding(graph.node_ids, graph.features))
+    return label_nodes(graph, rows, given)
+
+
+@command(
+    EVALUATE,
+    "ssge reproduce ablation --datasets cora citeseer",
+    "ssge reproduce classification --methods ssge cca_ssg bgrl --seeds 3",
+    "ssge reproduce all --fast --datasets cora citeseer   # under an hour on two cores",
+)
+def reproduce(
+    what: What,
+    /,
+    *,
+    datasets: Annotated[list[str] | None, SEVERAL] = None,
+    methods: Annotated[list[str] | None, SEVERAL] = None,
+    seeds: int | None = None,
+    fast: Switch = False,
+    minutes: float | None = None,
+    out: Path = Path("reproduction"),
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Reproduce a table or figure of the paper: ours beside the published, as Markdown, CSV and LaTeX or PNG and SVG.
+
+    Finished runs are kept in the folder and not run again, so an interrupted command continues.
+
+    Parameters
+    ----------
+    what
+        A table: classification, clustering, efficiency, ablation. A figure: covariance, uniformity, lambda, dimension,
+        augmentation. Or all.
+    datasets
+        Some of the paper's seven; default: all. Those that cannot be loaded are listed with the reason.
+    methods
+        Some of the paper's; default: all.
+    seeds
+        Encoder seeds; default: 10 of SSGE and 3 of other methods, or 1 if fast.
+    fast
+        Less thorough: one seed, few points per figure, quick probe, schedules cut to --minutes.
+    minutes
+        Longest training; default: 20, or 1 if fast. A longer one is a gap in the table, and cut if fast.
+    out
+        Folder for runs and results.
+    """
+    set_up(quiet, threads)
+    from ssge.errors import InputError
+    from ssge.experiments.reproduce import EXPERIMENTS, Scope, published
+    from ssge.experiments.reproduce import reproduce as carry_out
+    from ssge.methods import METHODS
+    from ssge.registry import Registry
+    from ssge.training.allocator import kept_memory
+
+    if seeds is not None and seeds < 1:
+        raise InputError(f"--seeds must be 1 or more; received {seeds}.")
+    if minutes is not None and not minutes > 0:
+        raise InputError(f"--minutes must be positive; received {minutes:g}.")
+    known: Registry[str] = Registry("dataset of the paper")
+    for name in published.DATASETS:
+        known.add(name, name)
+    scope = Scope(
+        out,
+        tuple(known[name] for name in datasets or published.DATASETS),
+        tuple(METHODS.canonical(name) for name in methods or published.METHODS),
+        seeds=(seeds, seeds) if seeds else (1, 1) if fast else (10, 3),
+        fast=fast,
+        minutes=minutes or (1.0 if fast else 20.0),
+    )
+    with kept_memory():
+        written = carry_out(EXPERIMENTS if what == "all" else [what], scope, quiet)
+    for name, paths in written.items():
+        for path in paths:
+            print(path)
+        if not paths:
+            print(f"{name}: nothing to write for these datasets")

@@ -1,4 +1,4 @@
-"""Commands that look for pairs of nodes: links, duplicates."""
+"""Commands about pairs of nodes: links, duplicates."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,31 +30,31 @@ def links(
     output: Output = PRINTED,
     naming: Naming = BY_ID,
 ) -> None:
-    """Show likely missing edges: pairs of nodes that have none but look like those that do.
+    """Predict missing links: pairs of nodes without an edge that look like pairs with one.
 
     The run is trained again without a tenth of the edges for calibration and another tenth for a test. A logistic
-    regression learns what tells edges from random pairs: the cosine of the embedding, the cosine of the propagated
+    regression separates edges from random pairs by the cosine of the embedding, the cosine of the propagated
     features, Adamic-Adar, and the degrees. Odds of 50 mean: pairs like this one are 50 times as frequent among edges as
     among random pairs; the score is odds / (1 + odds). The file of --out has the pairs, their scores and parts.
 
     Parameters
     ----------
     run
-        Folder of a run, or a file with an embedding: then its vectors and the edges alone count.
+        Folder of a run, or a file with an embedding; then only its vectors and the edges are used.
     edges
         The edges that exist: a dataset or file; default: those that the run was fitted on.
     k
-        How many pairs, overall or for each node of --of.
+        Number of pairs, overall or for each node of --of.
     of
-        Only links of these nodes; each of them is compared with all others.
+        Only links of these nodes, each compared with all others.
     share
         Share of the edges to hold out, once for calibration and once for the test.
     seed
-        Decides which edges are held out.
+        Seed of the held-out edges.
     """
     set_up(quiet, threads)
-    from ssge.runs.answers import pair_columns
     from ssge.runs.links import suggest_links
+    from ssge.runs.names import pair_columns
 
     output.check()
     embedding, names = naming.open(run)
@@ -85,19 +85,19 @@ def links(
 def duplicates(
     run: Vectors, /, *, k: Count = 20, least: float = -1.0, output: Output = PRINTED, naming: Naming = BY_ID
 ) -> None:
-    """Show pairs of nodes that look like the same thing: each among the nearest of the other.
+    """Show likely duplicates: pairs of nodes that are among the nearest neighbors of each other.
 
     The column next has the highest cosine of either node with a third one. A pair of true duplicates is well above it;
-    many nodes that are all alike are not. The file of --out has the same columns.
+    pairs among many similar nodes are not. The file of --out has the same columns.
 
     Parameters
     ----------
     k
-        How many pairs, the most alike first.
+        Number of pairs, the most similar first.
     least
         Lowest cosine of a pair.
     """
-    from ssge.runs.answers import pair_columns
+    from ssge.runs.names import pair_columns
     from ssge.tasks.duplicates import duplicates as find
 
     output.check()

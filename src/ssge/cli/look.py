@@ -1,4 +1,4 @@
-"""Commands to look at a run: report, map, plot."""
+"""Commands that show a run: report, map, plot."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from cyclopts import Parameter
 
-from ssge.cli.options import BY_ID, LOOK, Force, Naming, Quiet, Switch, Vectors, command, set_up
+from ssge.cli.options import BY_ID, VISUALIZE, Force, Naming, Quiet, Switch, Vectors, command, set_up
 
 
 @dataclass(frozen=True)
@@ -16,14 +16,14 @@ class _Drawing:
     Parameters
     ----------
     color
-        Columns of the node table to color by, as in page_type,country; a dataset has the column label. A picture takes
-        one column, a page several. Default: nothing in a picture; labels and categories in a report.
+        Columns of the node table to color by, as in page_type,country; a dataset has the column label. A picture is
+        colored by the first column. Default: the label and the categories of the run's node table.
     layout
         tsne, pca (principal components), or auto: tsne if it is quick enough.
     points
-        Most nodes drawn; of more, as many are chosen at random. Default: 5,000 in a picture, 50,000 on a page.
+        Largest number of nodes drawn; a larger graph is sampled. Default: 5,000 in a picture, 50,000 on a page.
     seed
-        Seed of the layout and of the choice of nodes.
+        Seed of the layout and of the sample.
     """
 
     color: str | None = None
@@ -37,7 +37,9 @@ AS_USUAL = _Drawing()
 
 
 @command(
-    LOOK, "ssge report run --out report.html", "ssge report run --show page_name --color page_type --out report.html"
+    VISUALIZE,
+    "ssge report run --out report.html",
+    "ssge report run --show page_name --color page_type --out report.html",
 )
 def report(
     run: Vectors,
@@ -50,37 +52,30 @@ def report(
     quiet: Quiet = False,
     naming: Naming = BY_ID,
 ) -> None:
-    """Write one HTML page about a run: what was run, a verdict without labels, charts, and an interactive map.
+    """Write one HTML page about a run: settings, label-free verdict, charts, and an interactive map.
 
-    The page loads nothing, so it can be kept and passed on. On its map nodes are found by name, a click shows the
-    nearest neighbors, and a lasso exports ids. Needs pip install 'ssge[report]'.
+    The page loads nothing from elsewhere. On its map you can search nodes by name, click one to see its nearest
+    neighbors, and export the ids inside a lasso. Needs pip install 'ssge[report]'.
 
     Parameters
     ----------
     out
         The .html file to write.
     skip_references
-        Of a run that was scored: leave out the reference rows, which take their time unless ssge run has kept them.
+        Leave out the reference rows of a scored run. They take time unless ssge run has kept them.
     """
     set_up(quiet)
     from ssge.experiments.report import write_report
-    from ssge.experiments.report.points import MOST_POINTS
     from ssge.experiments.subject import Subject
     from ssge.io.results import refuse_existing
 
     refuse_existing([out], force)
-    subject = Subject.of(run)
-    names, colors = subject.names(naming.show, drawing.color, naming.nodes, naming.id)
-    most = MOST_POINTS if drawing.points is None else drawing.points
-    write_report(
-        out, subject, names, colors, layout=drawing.layout, seed=drawing.seed, max_points=most,
-        referenced=not skip_references,
-    )  # fmt: skip
+    write_report(out, Subject.of(run), not skip_references, **vars(drawing), **vars(naming))
     print(f"report: {out}")
 
 
 @command(
-    LOOK,
+    VISUALIZE,
     "ssge map run --color page_type --out map.png",
     "ssge map run --color page_type --show page_name --out map.html",
     "ssge map embedding.parquet --nodes nodes.csv --color team --out map.svg",
@@ -97,7 +92,7 @@ def embedding_map(
     quiet: Quiet = False,
     naming: Naming = BY_ID,
 ) -> None:
-    """Draw the nodes on a plane: a picture, or a page on which to hover, search and select.
+    """Draw the nodes on a plane: a picture, or a page to hover, search and select on.
 
     Parameters
     ----------
@@ -107,31 +102,29 @@ def embedding_map(
         Headline of a picture.
     """
     set_up(quiet)
-    from ssge.experiments.pictures import draw_map
-    from ssge.experiments.subject import Subject
+    from ssge.experiments.subject import Subject, draw_map
     from ssge.io.results import refuse_existing
 
     refuse_existing([out], force)
-    draw_map(out, Subject.of(run), **vars(drawing), **vars(naming), title=title)
+    draw_map(out, Subject.of(run), title=title, **vars(drawing), **vars(naming))
     print(f"map: {out}")
 
 
-@command(LOOK, "ssge plot run losses --out losses.png", "ssge plot run spectrum --out spectrum.svg")
+@command(VISUALIZE, "ssge plot run losses --out losses.png", "ssge plot run spectrum --out spectrum.svg")
 def plot(run: Path, kind: Literal["losses", "spectrum", "correlation"], /, *, out: Path, force: Force = False) -> None:
     """Draw the losses of the training, the spectrum of the embedding, or the correlation of its columns.
 
     Parameters
     ----------
     run
-        Folder of a run, or, but for losses, a file with an embedding.
+        Folder of a run, or a file with an embedding (not for losses).
     kind
         losses (total, terms and effective rank by epoch), spectrum (eigenvalues of the correlations between columns),
         or correlation (of each column with each other).
     out
         File to write: .png or .svg. Needs pip install 'ssge[plots]'.
     """
-    from ssge.experiments.pictures import draw_plot
-    from ssge.experiments.subject import Subject
+    from ssge.experiments.subject import Subject, draw_plot
     from ssge.io.results import refuse_existing
 
     refuse_existing([out], force)

@@ -1,54 +1,63 @@
-"""What the commands share: their catalog, parameters that several of them take, the flags of a method's settings."""
+"""The application, and the parameters that several commands share."""
 
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
-from cyclopts import Group, Parameter
+from cyclopts import App, ArgumentCollection, Group, Parameter
 
+from ssge import __version__
+from ssge.errors import InputError
 from ssge.io.options import ReadOptions
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Callable[..., Any])
 
 log = logging.getLogger(__name__)
 
 MOST_THREADS = 8
-"""Per core: more of them only wait for each other, and very many end the process."""
+"""Per core. More threads only wait for each other, and very many crash the process."""
 
-TRAIN, USE, LOOK, JUDGE, SHOW = (
-    Group(title, sort_key=i) for i, title in enumerate(("Learn", "Use", "Look", "Judge", "Show what there is"))
+TRAIN, USE, VISUALIZE, EVALUATE, INFO = (
+    Group(title, sort_key=i) for i, title in enumerate(("Train", "Use", "Visualize", "Evaluate", "Info"))
 )
 """Groups of commands, in the order of the overview."""
 
 
-class Command(NamedTuple):
-    """A function that is a command, the group it is listed in, its name, and examples for the end of its help."""
-
-    function: Any
-    group: Group
-    name: str
-    examples: tuple[str, ...]
+def _examples(*lines: str) -> str:
+    """Return the end of a help text."""
+    return "\n".join(["Examples:", *(f"  {line}" for line in lines)])
 
 
-COMMANDS: list[Command] = []
+def _refuse_fractions(_app: App, _names: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Refuse 1.5 for a whole number, which the parser would round silently."""
+    for argument in arguments:
+        kinds = str(argument.hint)
+        for token in argument.tokens:
+            if "int" in kinds and "float" not in kinds and "str" not in kinds and "." in token.value:
+                raise InputError(f"{argument.name} must be a whole number; received {token.value}.")
+
+
+APP = App(
+    name="ssge",
+    help="Node embeddings of attributed graphs without labels.",
+    help_epilogue=_examples(
+        "ssge fit edges.csv --nodes nodes.csv --out run   # your own graph: learn",
+        "ssge neighbors run alice -k 10                   # ... and use",
+        "ssge ls                                          # what there is",
+        "ssge fit --help                                  # flags of a command",
+    ),
+    version=__version__,
+    help_format="plaintext",
+    config=_refuse_fractions,
+)
 
 
 def command(group: Group, *lines: str, name: str | None = None) -> Callable[[T], T]:
     """Make a function a command; the lines are examples of its use."""
-
-    def enter(function: T) -> T:
-        COMMANDS.append(Command(function, group, name or function.__name__, lines))  # type: ignore[attr-defined]
-        return function
-
-    return enter
-
-
-def examples(*lines: str) -> str:
-    """Return the end of a help text."""
-    return "\n".join(["Examples:", *(f"  {line}" for line in lines)])
+    return APP.command(name=name, group=group, help_epilogue=_examples(*lines) if lines else None)
 
 
 Switch: TypeAlias = Annotated[bool, Parameter(negative="")]
@@ -83,7 +92,7 @@ Reading: TypeAlias = Annotated[
     ),
 ]
 AS_FOUND = ReadOptions()
-"""Nothing given: the reader finds out."""
+"""No option given: the reader infers them."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +102,8 @@ class _Naming:
     Parameters
     ----------
     show
-        Show these columns of the node table, as in page_name,page_type. Nodes can be asked for by the first. The table
-        is that of the run; a dataset has the column label.
+        Show these columns of the node table, as in page_name,page_type. Nodes can be named by the first. The table is
+        that of the run; a dataset has the column label.
     nodes
         Take the columns from this table: CSV, TSV or Parquet.
     id
@@ -107,9 +116,12 @@ class _Naming:
 
     def open(self, run: Path) -> tuple[Any, Any]:
         """Return the embedding of a run or file, and the names of its nodes."""
-        from ssge.runs.names import open_named
+        from ssge.runs.folder import RunFolder, read_vectors
+        from ssge.runs.names import read_names
 
-        return open_named(run, self.show, self.nodes, self.id)
+        embedding = read_vectors(run)
+        record = RunFolder(run).read_record() if run.is_dir() and self.show is not None else None
+        return embedding, read_names(embedding.node_ids, record=record, **vars(self))
 
 
 Naming: TypeAlias = Annotated[_Naming, Parameter(name="*", group=Group("Names of the nodes", sort_key=1))]
@@ -138,7 +150,7 @@ class _Output:
         check_target(self.out, self.force)
 
     def write(self, batches: Iterable[Mapping[str, Any]]) -> int:
-        """Write columns to the file, if there is one; tell it beside the result where that is for a machine."""
+        """Write columns to the file, if there is one, and report the number of rows."""
         if self.out is None:
             return 0
         from ssge.io.results import write_results
@@ -157,19 +169,11 @@ def given(settings: Any) -> dict[str, Any]:
     return {} if settings is None else {name: value for name, value in vars(settings).items() if value is not None}
 
 
-def with_settings(command: T, config: Any) -> T:
-    """Make the fields of a configuration class flags of a command, through its parameter ``settings``."""
-    command.__annotations__["settings"] = Annotated[config | None, SETTINGS]
-    return command
-
-
 def set_up(quiet: bool = False, threads: int | None = None) -> None:
-    """Leave out progress and notes if so asked; set the number of threads, if one is given."""
+    """Silence the log if ``quiet``; set the number of threads, if one is given."""
     if quiet:
         logging.getLogger().setLevel(logging.ERROR)
     if threads is not None:
-        from ssge.errors import InputError
-
         most = MOST_THREADS * (os.cpu_count() or 1)
         if not 1 <= threads <= most:
             raise InputError(f"--threads must be 1..{most}, {MOST_THREADS} per core at most; received {threads}.")

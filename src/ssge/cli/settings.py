@@ -16,12 +16,12 @@ from cyclopts import Parameter
 from ssge.registry import plain
 
 FILE = Path(__file__).with_name("settings.json")
-TYPES = {"int": int, "float": float, "bool": bool}
+TYPES: dict[str, Any] = {"integer": int, "number": float, "boolean": bool}
 
 
 @cache
 def settings() -> dict[str, dict[str, dict[str, Any]]]:
-    """Return the settings of each method: type, whether several, choices, default and help of each."""
+    """Return the settings of each method, each in the words of JSON Schema."""
     found: dict[str, dict[str, dict[str, Any]]] = json.loads(FILE.read_text("utf-8"))
     return found
 
@@ -31,21 +31,17 @@ def settings_class(method: str) -> Any:
 
     A method that the file does not know yet is imported.
     """
-    known = {plain(name): found for name, found in settings().items()}
-    if plain(method) in known:
-        return _class({name: _flag(facts) for name, facts in known[plain(method)].items()})
-    from ssge.methods import METHODS
+    found = next((found for name, found in settings().items() if plain(name) == plain(method)), None)
+    if found is None:
+        from ssge.methods import METHODS
 
-    return _class({name: _flag(facts) for name, facts in described(METHODS[method]).items()})
+        found = described(METHODS[method])
+    return _class({name: _flag(facts) for name, facts in found.items()})
 
 
 def all_settings() -> Any:
-    """Return a class with the settings of all methods, as words."""
-    kinds: dict[str, Any] = {}
-    for found in settings().values():
-        for name, facts in found.items():
-            kinds[name] = bool if facts["type"] == "bool" else list[str] if facts["several"] else str
-    return _class({name: kind | None for name, kind in kinds.items()})
+    """Return a class with the settings of all methods."""
+    return _class({name: _type(facts) | None for found in settings().values() for name, facts in found.items()})
 
 
 def _class(annotations: dict[str, Any]) -> Any:
@@ -54,41 +50,29 @@ def _class(annotations: dict[str, Any]) -> Any:
 
 
 def _flag(facts: dict[str, Any]) -> Any:
-    kind: Any = Literal[tuple(facts["choices"])] if facts["choices"] else TYPES[facts["type"]]
-    kind = tuple[kind, ...] if facts["several"] else kind
-    default = facts["default"]
+    kind, default = _type(facts), facts["default"]
     if isinstance(default, list):
         default = " ".join(map(str, default))
     shown = "" if default is None or default is False else f" [default: {default}]"
-    return Annotated[kind | None, Parameter(help=facts["help"] + shown)]
+    return Annotated[kind | None, Parameter(help=facts["description"] + shown)]
+
+
+def _type(facts: dict[str, Any]) -> Any:
+    """Return the type of a setting."""
+    facts = facts.get("anyOf", [facts])[0]  # the other one is null
+    if facts["type"] == "array":
+        entry: Any = _type(facts.get("items") or facts["prefixItems"][0])
+        return tuple[entry, ...]
+    return Literal[tuple(facts["enum"])] if "enum" in facts else TYPES[facts["type"]]
 
 
 def described(method: Any) -> dict[str, dict[str, Any]]:
     """Return the settings of a method, from its class."""
-    from types import NoneType
-    from typing import get_args, get_origin
-
     from ssge.graph import GraphInfo
 
-    followed = method.default_config(GraphInfo(1000, 5000, 100))
-    found = {}
-    for name, facts in method.Config.model_fields.items():
-        kind = facts.annotation
-        if NoneType in get_args(kind):
-            kind = next(part for part in get_args(kind) if part is not NoneType)
-        several = get_origin(kind) is tuple
-        kind = get_args(kind)[0] if several else kind
-        choices = list(get_args(kind)) if get_origin(kind) is Literal else []
-        if not choices and get_origin(kind) is Annotated:
-            kind = get_args(kind)[0]
-        default = "follows the graph" if name in followed else facts.default
-        found[name] = {
-            "type": "str" if choices else kind.__name__,
-            "several": several,
-            "choices": choices,
-            "default": list(default) if isinstance(default, tuple) else default,
-            "help": facts.description or "",
-        }
+    found: dict[str, dict[str, Any]] = method.Config.model_json_schema()["properties"]
+    for name in method.default_config(GraphInfo(1000, 5000, 100)):
+        found[name]["default"] = "follows the graph"
     return found
 
 

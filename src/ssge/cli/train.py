@@ -1,6 +1,7 @@
-"""Commands that train: fit, estimate."""
+"""Commands that train, and what they need first: fit, estimate, convert."""
 
 import logging
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -90,10 +91,10 @@ def fit(
         Start with the weights, settings and feature columns of another run, as for a graph that has grown. A label
         column is taken over if all nodes have a label.
     select
-        Of ssge: train nine settings of epochs and uniformity weight first, and take the one that agrees most with data
-        held out of the graph. Takes ten times as long; finds better clusters on some graphs, no better classifiers.
+        Method ssge: try nine settings of epochs and uniformity weight first, and take the one that agrees best with
+        held-out features and edges. Takes ten times as long; improves clusters on some graphs, not classifiers.
     seed
-        Decides the initial weights and every random draw.
+        Seed of the initial weights and of every random draw.
     checkpoint_every
         Epochs between checkpoints; 0 saves only on Ctrl-C.
     resume
@@ -102,8 +103,6 @@ def fit(
         Replace the run in the folder.
     """
     set_up(quiet, threads)
-    from contextlib import nullcontext
-
     from ssge.errors import InputError
     from ssge.experiments.sources import open_graph, open_streamed, suited_to
     from ssge.runs.fit import fit as run
@@ -120,22 +119,23 @@ def fit(
         folder = RunFolder(warm_start)
         before, schema, known = folder.read_record(), folder.read_schema(), folder.read_embedding()
         start = Start(folder.read_model(), str(warm_start))
-    name, memory = _method(choice, settings, start), choice.memory
+    memory, how = choice.memory, {"start": start, "seed": seed, "device": device}
+    name = planned(choice, settings, **how).method.name  # refuses mistakes before anything is read
     options = read_options(graph, reading, before, schema)
     options = _with_label(options, before.reading.get("label")) if before else suited_to(name, graph, options)
     data = open_streamed(graph, memory, out, options, schema) if memory else open_graph(graph, options, schema)
-    planned = _planned(data, name, choice, settings, start=start, seed=seed, device=device)
+    plan = planned(choice, settings, data.info, **how)
     with nullcontext() if memory else kept_memory():
         if select:
-            planned = _selected(data, planned, RunFolder(out), resume, quiet)
+            plan = _selected(data, plan, RunFolder(out), resume, quiet)
         done = run(
-            data, planned, RunFolder(out), checkpoint_every=checkpoint_every, resume=resume, force=force, quiet=quiet,
+            data, plan, RunFolder(out), checkpoint_every=checkpoint_every, resume=resume, force=force, quiet=quiet,
             **origin_of(graph, options),
         )  # fmt: skip
     if not is_main():
         return
     if known is not None:
-        tell_drift(known, done.embedding)
+        log_drift(known, done.embedding)
     if json:
         print(done.record.model_dump_json(indent=2))
         return
@@ -178,86 +178,114 @@ def estimate(
     set_up(quiet, threads)
     from ssge.experiments.sources import open_graph, open_streamed, suited_to
     from ssge.graph import Graph
-    from ssge.runs.estimate import available_memory, describe
+    from ssge.runs.estimate import available_memory
     from ssge.runs.estimate import estimate as estimated
-    from ssge.runs.estimate_streamed import describe_streamed, estimate_streamed
+    from ssge.runs.estimate_streamed import estimate_streamed
     from ssge.training.allocator import kept_memory
 
-    name, memory = _method(choice, settings), choice.memory
-    options = suited_to(name, graph, reading.given())
+    memory = choice.memory
+    options = suited_to(planned(choice, settings).method.name, graph, reading.given())
     data = open_streamed(graph, memory, Path(), options) if memory else open_graph(graph, options)
-    planned = _planned(data, name, choice, settings)
-    epochs = planned.config.epochs
-    if not isinstance(data, Graph):
-        streamed = estimate_streamed(data, planned)
-        facts, words = streamed._asdict(), describe_streamed(streamed, epochs)
-    else:
-        with kept_memory():
-            found = estimated(data, planned)
-        facts, words = found._asdict(), describe(found, epochs)
+    plan = planned(choice, settings, data.info)
+    epochs = plan.config.epochs
+    with nullcontext() if memory else kept_memory():
+        found = estimated(data, plan) if isinstance(data, Graph) else estimate_streamed(data, plan)
     if json:
-        print_json({**facts, "epochs": epochs, "memory_available": available_memory()})
+        print_json({**found._asdict(), "epochs": epochs, "memory_available": available_memory()})
     else:
-        print(words)
+        print(found.describe(epochs))
 
 
-def _method(choice: _Choice, settings: Any, start: Any = None) -> str:
-    """Return the method that is asked for; wrong settings of it are refused before anything is read."""
-    from ssge.runs.plan import choose_method
-    from ssge.runs.recipes import load_recipe
+@command(
+    TRAIN,
+    "ssge convert edges.parquet --nodes nodes.parquet --out graph",
+    "ssge convert edges.csv.gz --nodes nodes.csv --memory 8GB --out graph",
+    "ssge fit graph --memory 2GB --out run",
+)
+def convert(
+    graph: str,
+    /,
+    *,
+    out: Path,
+    memory: str = "2GB",
+    force: Switch = False,
+    quiet: Quiet = False,
+    json: Json = False,
+    reading: Reading = AS_FOUND,
+) -> None:
+    """Convert a graph to a folder of memory-mapped arrays, from which graphs larger than memory are trained.
 
-    name = choose_method(choice.method, load_recipe(choice.recipe) if choice.recipe else None, start)
-    check_settings(name, settings)
-    return name
+    Tables of edges and nodes may have any size. fit, embed and estimate take the folder in the place of the tables.
+
+    Parameters
+    ----------
+    graph
+        Table of edges (CSV, TSV, Parquet; also .gz, .zst), with --nodes. Any other graph that fit takes is read into
+        memory first.
+    out
+        Folder to write.
+    memory
+        Memory to stay below while tables are converted.
+    force
+        Replace a graph folder.
+    """
+    set_up(quiet)
+    from ssge.experiments.sources import is_dataset, open_graph
+    from ssge.io.convert import convert as converted
+    from ssge.io.graph_writer import check_target, write_graph
+    from ssge.io.sizes import bytes_of, in_words
+
+    limit = bytes_of(memory, "--memory")
+    if is_dataset(graph) or not Path(graph).exists():
+        check_target(out, force)
+        stored = write_graph(open_graph(graph, reading.given()), out, force)
+    else:
+        stored = converted(Path(graph), out, reading, force, limit)
+    n, m, p, _ = stored.info
+    size = sum(file.stat().st_size for file in out.iterdir())
+    if json:
+        print_json({"nodes": n, "edges": m, "features": p, "bytes": size, "folder": str(out)})
+    else:
+        print(f"{n:,} nodes, {m:,} directed edges, {p:,} features in {in_words(size)}: {out}")
 
 
-def _planned(data: Any, method: str, choice: _Choice, settings: Any, **more: Any) -> Any:
-    """Plan the training of a graph; a streamed one learns alone, since other blocks are weighed in memory."""
-    from ssge.methods import METHODS
+def planned(choice: _Choice, settings: Any, info: Any = None, **more: Any) -> Any:
+    """Plan the training of a graph, or of a tiny one before the graph is read; a wrong setting is named by its flag."""
+    from ssge.errors import InputError
+    from ssge.graph import GraphInfo
     from ssge.runs.plan import plan
 
     chosen = given(settings)
-    if choice.memory and "blocks" in METHODS[method].Config.model_fields and "blocks" not in chosen:
-        log.info("Streamed: the embedding is what is learned, without blocks of features beside it.")
-        chosen["blocks"] = ("learned",)
-    return plan(
-        data.info, method, recipe=choice.recipe, config_file=choice.config_file, settings=chosen,
-        precision=choice.precision, **more,
-    )  # fmt: skip
+    try:
+        return plan(
+            info or GraphInfo(2, 0, 1), choice.method, recipe=choice.recipe, config_file=choice.config_file,
+            settings=chosen, precision=choice.precision, **more,
+        )  # fmt: skip
+    except InputError as error:
+        where, _, what = str(error).partition(":")
+        name = where.split(".")[0]
+        if name not in chosen:
+            raise
+        raise InputError(f"--{name.replace('_', '-')}:{what}") from None
 
 
-def _selected(data: Any, planned: Any, folder: Any, resume: bool, quiet: bool) -> Any:
-    """Choose settings for the graph; a run that goes on keeps those it began with."""
+def _selected(data: Any, plan: Any, folder: Any, resume: bool, quiet: bool) -> Any:
+    """Choose settings for the graph; a resumed run keeps those that it began with."""
     from dataclasses import replace
 
     from ssge.runs.plan import resolve_config
     from ssge.runs.recipes import read_toml
     from ssge.runs.select import select
 
-    if resume and folder.work.unfinished:
-        return replace(planned, config=resolve_config(planned.method.name, read_toml(folder.work.config)))
-    return select(data, planned, quiet)
-
-
-def check_settings(method: str, settings: Any) -> None:
-    """Refuse a setting out of its bounds before anything is read."""
-    from ssge.errors import InputError
-    from ssge.runs.plan import resolve_config
-
-    chosen = given(settings)
-    if "blocks" not in chosen:
-        chosen.pop("block_weights", None)  # how many blocks there are depends on graph and recipe
-    try:
-        resolve_config(method, chosen)
-    except InputError as error:
-        name, _, what = str(error).partition(":")
-        raise InputError(f"--{name.split('.')[0].replace('_', '-')}:{what}") from None
+    if resume and folder.unfinished:
+        return replace(plan, config=resolve_config(plan.method.name, read_toml(folder.work_config)))
+    return select(data, plan, quiet)
 
 
 def read_options(graph: str, reading: Reading, before: Any, schema: Any) -> dict[str, Any]:
-    """Return how to read a graph: as that of an earlier run, but for what is given now.
+    """Return how to read a graph: as that of an earlier run, except for the options given now.
 
-    The earlier node table is another one, and its label may not be in this one.
+    The node table and its label are not inherited.
     """
     from ssge.experiments.sources import is_dataset, made_like
     from ssge.io.graph_folder import is_graph_folder
@@ -269,7 +297,7 @@ def read_options(graph: str, reading: Reading, before: Any, schema: Any) -> dict
     return {key: value for key, value in inherited.items() if key not in ("nodes", "label")} | given_now
 
 
-def tell_drift(before: Any, after: Any) -> None:
+def log_drift(before: Any, after: Any) -> None:
     """Log how far the nodes that both embeddings hold have moved."""
     from ssge.tasks.drift import drift
 

@@ -14,9 +14,9 @@ from ssge.datasets.facts import Facts
 from ssge.errors import InputError
 from ssge.foreign import Parts
 from ssge.graph import Graph, Split
-from ssge.io.compact import compact
+from ssge.io.features import compact
+from ssge.io.formats import read_integers, read_ogb
 from ssge.io.matrices import read_npz
-from ssge.io.ogb import read_integers, read_ogb
 
 
 def gnn_benchmark(facts: Facts, paths: Mapping[str, Path]) -> Graph:

@@ -21,7 +21,7 @@ class File:
     url
         Address to download it from, https only.
     sha256
-        Its checksum, or None where none is on record; the note of the dataset then says why.
+        Its checksum, or None where none is on record; the note of the dataset then gives the reason.
     member
         Its path inside the zip archive at ``url``, or None if ``url`` leads to the file itself.
     """
@@ -42,7 +42,7 @@ class Facts:
     """What is known of a dataset before it is read.
 
     Sizes are what the loader gives: edges are directed, after symmetrizing, without self-loops. They are None
-    where they depend on options or on installed versions. ``split`` says what the dataset is evaluated on:
+    where they depend on options or on installed versions. ``split`` is what the dataset is evaluated on:
     its ``public`` split, the 20 splits of WikiCS, the split by year of OGB, or ``random`` ones, which
     `random_splits` makes. The last two fields are what the authors' released code does, which the paper does not
     say: the weight decay of its probe, and whether it uses the public splits.
@@ -80,9 +80,8 @@ def facts_of(source: str) -> Facts | None:
 
 def _files(names: dict[str, str], folder: str, url: str, archive: str | None = None) -> tuple[File, ...]:
     """List the files of a dataset: checksums by name, in a folder at ``url`` or in a folder of the zip at ``url``."""
-    if archive:
-        return tuple(File(f"{folder}/{name}", url, names[name] or None, f"{archive}/{name}") for name in names)
-    return tuple(File(f"{folder}/{name}", f"{url}/{name}", names[name] or None) for name in names)
+    places = {name: (url, f"{archive}/{name}") if archive else (f"{url}/{name}", None) for name in names}
+    return tuple(File(f"{folder}/{name}", at, names[name] or None, member) for name, (at, member) in places.items())
 
 
 def _facts(name: str, entry: dict[str, Any]) -> Facts:

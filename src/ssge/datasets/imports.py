@@ -1,4 +1,4 @@
-"""A real graph without a download: the modules of installed packages, joined by who imports whom.
+"""A real graph without a download: the modules of installed packages and their imports.
 
 Nodes are the modules of eight scientific packages, classes the second-level packages they belong to. Files
 are parsed and never imported, so that nothing of them runs.
@@ -25,7 +25,7 @@ from ssge.datasets.modules import Module, read_package, resolve
 from ssge.datasets.store import cache_folder
 from ssge.errors import InputError
 from ssge.graph import Graph
-from ssge.io.compact import compact
+from ssge.io.features import compact
 from ssge.io.graph_folder import StoredGraph
 from ssge.io.graph_writer import write_graph
 from ssge.records import version_of
@@ -80,7 +80,7 @@ def _cached(path: Path) -> Graph | None:
     try:
         graph = StoredGraph.open(path).load()
     except InputError as error:
-        log.warning("imports: %s cannot be read and is built anew (%s).", path, error)
+        log.warning("imports: %s cannot be read and is built again (%s).", path, error)
         shutil.rmtree(path, ignore_errors=True)
         return None
     return replace(graph, features=compact(graph.features))

@@ -1,4 +1,4 @@
-"""From a name to a graph."""
+"""Loading of datasets by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ssge.datasets import benchmarks, imports, planetoid, sbm, toys
+from ssge.datasets import benchmarks, builtin, imports, planetoid
 from ssge.datasets.facts import DATASETS, Facts
 from ssge.datasets.store import obtain
 from ssge.errors import InputError, UnknownNameError
@@ -21,9 +21,9 @@ _LOADERS: dict[str, Callable[..., Graph]] = {
     "wikics": benchmarks.wikics,
     "ogb": benchmarks.ogb,
     "imports": imports.read,
-    "digits": toys.digits,
-    "karate": toys.karate,
-    "sbm": sbm.sbm,
+    "digits": builtin.digits,
+    "karate": builtin.karate,
+    "sbm": builtin.sbm,
 }
 
 
@@ -63,7 +63,7 @@ def from_facts(facts: Facts, root: str | Path | None = None, **options: Any) -> 
 
 
 def _check_sizes(graph: Graph, facts: Facts) -> None:
-    """Refuse a graph that is not that of the catalog; of files without a known checksum this is the only check."""
+    """Refuse a graph with other sizes than in the catalog, the only check of files without a known checksum."""
     for size in ("num_nodes", "num_edges", "num_features", "num_classes"):
         expected, found = getattr(facts, size), getattr(graph, size)
         if expected not in (None, found):

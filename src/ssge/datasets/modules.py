@@ -43,16 +43,14 @@ class Module(NamedTuple):
 
 
 def read_package(package: str, folder: Path) -> dict[str, Module]:
-    """Read every module of a package that is its own code, in the order of the dotted names."""
-    found = {}
-    for path in folder.rglob("*.py"):
-        parts = path.relative_to(folder).with_suffix("").parts
-        if LEFT_OUT.isdisjoint(parts) and not parts[-1].startswith("test_"):
-            is_package = parts[-1] == "__init__"
-            found[".".join((package, *(parts[:-1] if is_package else parts)))] = (path, is_package)
+    """Read every module of a package that is its own code, by dotted name."""
     modules = {}
-    for name in sorted(found):
-        path, is_package = found[name]
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(folder).with_suffix("").parts
+        if not LEFT_OUT.isdisjoint(parts) or parts[-1].startswith("test_"):
+            continue
+        is_package = parts[-1] == "__init__"
+        name = ".".join((package, *(parts[:-1] if is_package else parts)))
         try:
             modules[name] = read_module(name, path.read_bytes(), is_package)
         except (OSError, SyntaxError, ValueError) as error:

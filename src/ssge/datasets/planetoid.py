@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ssge.datasets.facts import Facts
 from ssge.errors import InputError
 from ssge.graph import Graph, Split
-from ssge.io.compact import compact
+from ssge.io.features import compact
 
 _VALID_NODES = 500
 
@@ -92,7 +92,7 @@ def unpickle(path: Path) -> Any:
 
 
 class _Matrix:
-    """Takes the state of a pickled ``csr_matrix``, so that nothing rests on the insides of scipy."""
+    """Takes the state of a pickled ``csr_matrix``, independently of the version of SciPy."""
 
     data: NDArray[Any]
     indices: NDArray[Any]

@@ -79,7 +79,7 @@ def _what_to_do(facts: Facts, absent: Sequence[File], found: dict[str, Path], fo
 
 
 def _download(url: str, wanted: Sequence[File], cache: Path, title: str) -> None:
-    """Fetch what one address offers, a file or an archive with several, and put all of it into the cache."""
+    """Download a file, or an archive with several of them, into the cache."""
     import pooch
 
     pooch.get_logger().setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""Scores of an embedding, computed from arrays alone: linear probe, clustering, and label-free geometry."""
+"""Scores of an embedding, computed from arrays: linear probe, clustering, and label-free geometry."""
 
 from ssge.evaluation.clustering import ClusterScore, KMeansClusters, cluster, kmeans
 from ssge.evaluation.geometry import (

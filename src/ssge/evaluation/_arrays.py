@@ -1,4 +1,4 @@
-"""The arrays that evaluation accepts: a finite matrix, one class per row, and a split of the rows."""
+"""Validation of the arrays for evaluation: a finite matrix, one class per row, and a split of the rows."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _ROWS = 1 << 14
 Matrix: TypeAlias = NDArray[np.floating[Any]]
 
 SPARSE = 0.1
-"""Share of nonzero entries below which products of a sparse matrix take less time than those of a dense one."""
+"""Density below which sparse products take less time than dense ones."""
 
 
 def checked_embedding(embedding: ArrayLike, name: str = "embedding") -> Matrix:
-    """Return the n x d matrix as float32 or float64 (its own precision, where it has one of these)."""
+    """Return the n x d matrix as float32 or float64; it keeps its precision if it is one of these."""
     array = np.asarray(embedding)
     if array.ndim != 2 or array.size == 0:
         raise InputError(f"{name} must be a matrix n x d with n, d >= 1; received shape {array.shape}.")
@@ -63,7 +63,7 @@ def checked_split(split: Split, n: int) -> Split:
 
 
 def deviations(embedding: Matrix) -> NDArray[np.float64]:
-    """Return the columns' standard deviations, in float64; exactly 0 where they are within rounding."""
+    """Return the standard deviations of the columns, in float64; exactly 0 if within rounding."""
     mean = embedding.mean(axis=0, dtype=np.float64)
     squares, peak = np.zeros_like(mean), np.zeros_like(mean)
     for rows in blocks(embedding):
@@ -76,14 +76,14 @@ def deviations(embedding: Matrix) -> NDArray[np.float64]:
 
 
 def blocks(embedding: Matrix) -> Iterator[Matrix]:
-    """Yield some rows at a time, so that a copy of them in float64 is small."""
+    """Yield chunks of rows, so that their float64 copies are small."""
     for start in range(0, embedding.shape[0], _ROWS):
         yield embedding[start : start + _ROWS]
 
 
 def unit_rows(embedding: Matrix) -> Matrix:
-    """Divide each row by its Euclidean norm; a row of zeros stays one."""
-    # The largest entry is divided out first, so that no square vanishes or overflows.
+    """Divide each row by its Euclidean norm; a row of zeros stays zero."""
+    # The largest entry is divided out first, so that no square underflows or overflows.
     peak = np.abs(embedding).max(axis=1, keepdims=True)
     rows = embedding / np.where(peak > 0, peak, 1)
     norm = np.linalg.norm(rows, axis=1, keepdims=True)

@@ -1,6 +1,6 @@
 """L-BFGS for smooth convex functions without bounds.
 
-SciPy's L-BFGS-B allows bounds, and its bookkeeping takes several times as long as a small cross entropy itself.
+SciPy's L-BFGS-B supports bounds, and its overhead is several times the cost of a small cross entropy.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 from ssge.evaluation._arrays import Matrix
 
 _MEMORY = 10
-_DECREASE = 1e-4  # share of the decrease that the slope promises
+_DECREASE = 1e-4  # required share of the predicted decrease
 _SHORTEST = 1e-10
 
 
 def minimize(
     objective: Callable[[Matrix], tuple[float, Matrix]], x: Matrix, curvature: Matrix, tolerance: float, max_iter: int
 ) -> Matrix:
-    """Return the point where no entry of the gradient exceeds ``tolerance``, or that of the last iteration.
+    """Return a point at which no entry of the gradient exceeds ``tolerance``, or the last iterate.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def minimize(
     curvature
         A positive estimate of the diagonal of the Hessian, of a shape that broadcasts to that of ``x``.
     tolerance, max_iter
-        When to stop.
+        Stopping criteria.
     """
     value, gradient = objective(x)
     pairs: deque[tuple[Matrix, Matrix, float]] = deque(maxlen=_MEMORY)
@@ -47,7 +47,7 @@ def minimize(
         for (step, change, inner), weight in zip(pairs, reversed(weights), strict=True):
             direction += (weight - np.vdot(change, direction) / inner) * step
         slope, length = np.vdot(gradient, direction), 1.0
-        while True:  # halve the step until the value falls enough
+        while True:  # halve the step until the decrease suffices
             new = x - length * direction
             new_value, new_gradient = objective(new)
             if new_value <= value - _DECREASE * length * slope + rounding * abs(value):

@@ -4,8 +4,8 @@
 - An iteration of Lloyd's needs only x'c and c'c. Both follow from the inner products of rows with the sums of the
   clusters, and only clusters that gained or lost rows are updated.
 - Few or wide rows are compared by their Gram matrix, computed once for all starts.
-- Other rows with many columns start and iterate in their first principal columns. Of each seed the partition that is
-  best in all columns goes on there until no row changes cluster.
+- Other rows with many columns start and iterate in their first principal components. For each seed, the best partition
+  in all columns then continues in all columns until no row changes cluster.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from ssge.evaluation._arrays import Matrix
 
 _ITERATIONS = 300
 _COINCIDENT = 1e-6  # squared distance of unit rows within the rounding of float32
-_MOST_GRAM = 8192  # rows up to which a Gram matrix is kept: 256 MB
-_WIDE = 8  # rows per column up to which a Gram matrix takes less time
-_PRINCIPAL = 64  # columns in which most of the iterations are done
+_MOST_GRAM = 8192  # maximum number of rows of a Gram matrix: 256 MB
+_WIDE = 8  # rows per column up to which a Gram matrix is faster
+_PRINCIPAL = 64  # principal components for most of the iterations
 
 
 class Partition(NamedTuple):
@@ -40,7 +40,7 @@ class Rows:
     def __init__(self, values: Any) -> None:
         n, d = values.shape
         self.values = values
-        # Of few columns a copy is cheap, and products with it take a third of the time.
+        # With few columns a copy is cheap, and products with it take a third of the time.
         self.transposed = values.T if sp.issparse(values) or d > _PRINCIPAL else np.ascontiguousarray(values.T)
         self.squared_norms: Matrix = np.asarray((values * values).sum(axis=1)).ravel()
         self.gram: Matrix | None = _dense(values @ values.T) if n <= min(_MOST_GRAM, _WIDE * d) else None
@@ -55,7 +55,7 @@ class Rows:
         return product
 
     def principal(self, columns: int) -> Rows:
-        """Return the rows in about their first principal axes; themselves where that would not be much narrower."""
+        """Return approximate first principal components of the rows, or the rows if that is not much narrower."""
         d = self.values.shape[1]
         if self.gram is not None or sp.issparse(self.values) or d < 4 * columns:
             return self
@@ -65,7 +65,7 @@ class Rows:
 
 
 def best_partitions(values: Any, k: int, starts: int, seeds: Sequence[int]) -> list[Partition]:
-    """Return the partition of least inertia over some starts, for each seed."""
+    """Return the partition with the least inertia over all starts, for each seed."""
     import torch
     from threadpoolctl import threadpool_limits
 
@@ -77,7 +77,7 @@ def best_partitions(values: Any, k: int, starts: int, seeds: Sequence[int]) -> l
         found = lloyd(narrow, assigned(narrow, first), k)
         return found if narrow is rows else found._replace(inertia=inertia(rows, found.labels, k))
 
-    # One thread per start and several starts at once: pools inside each other compete for the cores.
+    # One thread per start and several starts in parallel: nested thread pools compete for the cores.
     with threadpool_limits(limits=1), ThreadPoolExecutor(torch.get_num_threads()) as pool:
         found = list(pool.map(partition, chosen))
         best = [min(found[i : i + starts], key=lambda one: one.inertia) for i in range(0, len(found), starts)]
@@ -158,9 +158,9 @@ def inertia(rows: Rows, labels: NDArray[np.int64], k: int) -> float:
 
 
 def _without_empty(closeness: Matrix, norms: Matrix) -> NDArray[np.int64]:
-    """Return the nearest cluster of each row; an empty one gets the farthest row, unless every row lies on a center."""
+    """Return the nearest cluster of each row; an empty one gets the farthest row, unless all rows equal a center."""
     most = closeness.max(axis=0)
-    labels: NDArray[np.int64] = (closeness == most).argmax(axis=0)  # half the time of the numbers' own argmax
+    labels: NDArray[np.int64] = (closeness == most).argmax(axis=0)  # half the time of argmax on floats
     squared = norms - 2 * most
     for empty in np.flatnonzero(np.bincount(labels, minlength=len(closeness)) == 0):
         farthest = squared.argmax()

@@ -18,7 +18,7 @@ STARTS = 10
 
 
 class ClusterScore(NamedTuple):
-    """Agreement of k-means with the classes: mean, deviation (n - 1) and single values over the seeds."""
+    """Agreement of k-means with the classes: mean, standard deviation (ddof 1) and values over the seeds."""
 
     nmi: float
     ari: float
@@ -51,7 +51,7 @@ def kmeans(embedding: ArrayLike, k: int, seed: int = 0) -> KMeansClusters:
 
 
 def cluster(embedding: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10)) -> ClusterScore:
-    """Compare as many k-means clusters as classes with these by NMI (arithmetic mean of the entropies) and ARI.
+    """Compare k-means clusters with the classes by NMI (arithmetic mean of the entropies) and ARI.
 
     Parameters
     ----------
@@ -77,6 +77,6 @@ def cluster(embedding: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = rang
 
 
 def _compact(rows: Matrix) -> Any:
-    """Return rows in float32; as a CSR array if almost all entries are zero, as in counts of words."""
+    """Return rows in float32; as a CSR array if almost all entries are zero, as in word counts."""
     rows = rows.astype(np.float32, copy=False)
     return sp.csr_array(rows) if np.count_nonzero(rows) < SPARSE * rows.size else rows

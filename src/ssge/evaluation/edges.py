@@ -1,4 +1,4 @@
-"""What edges say of an embedding, without labels. Training has seen these edges, so it is no test of anything."""
+"""Label-free metrics of an embedding on edges. Training has seen these edges, so they are no test."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ def edge_figures(embedding: ArrayLike, edges: NDArray[np.int64]) -> dict[str, fl
     embedding
         n x d.
     edges
-        2 x m positions of nodes. Of more than 100,000 a random part is taken.
+        2 x m positions of nodes. More than 100,000 are subsampled.
 
     Returns
     -------
     dict
         ``edge_cosine`` and ``pair_cosine`` (mean over edges, and over random pairs of different nodes) and ``edge_auc``
-        (chance that an edge has a higher cosine than a random pair; ties count half). Empty for a graph without edges.
+        (probability that an edge has a higher cosine than a random pair; ties count half). Empty for a graph without
+        edges.
     """
     from scipy.stats import mannwhitneyu
 

@@ -1,4 +1,4 @@
-"""Geometry: label-free numbers of an embedding, in float64."""
+"""Geometry: label-free metrics of an embedding, in float64."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from ssge.errors import InputError
 from ssge.evaluation._arrays import SPARSE, Matrix, blocks, checked_embedding, deviations, unit_rows
 
-_MOST_ROWS = 4096  # between which all pairs are compared
+_MOST_ROWS = 4096  # for comparisons of all pairs
 _BLOCK = 256  # rows with all their distances in memory at once
 
 
 def spectrum(embedding: ArrayLike) -> NDArray[np.float64]:
     """Eigenvalues, in descending order, of the d x d correlation matrix R of the columns.
 
-    They sum to the number of columns that vary: a constant column has zeros in R, on the diagonal too.
-    Constant means a deviation within the rounding of the embedding's own precision. With m = min(n, d), the cost is
-    O(n d m + m^3): the n x n Gram matrix of the standardized columns has the same eigenvalues other than zero.
+    They sum to the number of columns that vary: a constant column has zeros in R, on the diagonal too. Constant means a
+    standard deviation within the rounding of the embedding's precision. With m = min(n, d), the cost is O(n d m + m^3):
+    the n x n Gram matrix of the standardized columns has the same eigenvalues other than zero.
     """
     array = checked_embedding(embedding)
     return _spectrum(array, deviations(array))
@@ -31,7 +31,7 @@ def _spectrum(array: Matrix, deviation: NDArray[np.float64]) -> NDArray[np.float
 
     n, d = array.shape
     mean, scale = array.mean(axis=0, dtype=np.float64), np.where(deviation > 0, deviation, np.inf)
-    if n >= d and np.count_nonzero(array) < SPARSE * array.size:  # as in counts of words
+    if n >= d and np.count_nonzero(array) < SPARSE * array.size:  # as in word counts
         columns = sp.csr_array(array.astype(np.float64))
         gram = ((columns.T @ columns).toarray() / n - np.outer(mean, mean)) / np.outer(scale, scale)
     elif n >= d:
@@ -51,7 +51,7 @@ def _spectrum(array: Matrix, deviation: NDArray[np.float64]) -> NDArray[np.float
 def effective_rank(embedding: ArrayLike) -> float:
     """Exponential of the entropy of the normalized eigenvalues: between 1 (one direction) and d (white).
 
-    Takes an embedding or the 1-d array that `spectrum` made of it; 0 if every column is constant.
+    Takes an embedding or the output of `spectrum`; 0 if every column is constant.
     """
     eigenvalues = _eigenvalues(embedding)
     share = eigenvalues[eigenvalues > 0]
@@ -65,7 +65,7 @@ def wasserstein_to_gaussian(embedding: ArrayLike) -> float:
     """Squared 2-Wasserstein distance 2d - 2 tr(R^(1/2)) of the standardized columns from N(0, I).
 
     R is their correlation matrix. Between 0 (uncorrelated) and 2d - 2 sqrt(d) (one direction); a constant
-    column counts fully, as 2. Takes an embedding or the 1-d array that `spectrum` made of it.
+    column counts fully, as 2. Takes an embedding or the output of `spectrum`.
     """
     eigenvalues = _eigenvalues(embedding)
     return max(0.0, 2 * eigenvalues.size - 2 * float(np.sqrt(eigenvalues).sum()))
@@ -74,8 +74,8 @@ def wasserstein_to_gaussian(embedding: ArrayLike) -> float:
 def uniformity(z: ArrayLike) -> float:
     """Logarithm of the mean over pairs of distinct rows of exp(-2 |x - y|^2), rows divided by their norms.
 
-    0 if all rows point the same way, lower the more evenly they spread over the sphere. Of more than 4096 rows, 4096
-    are drawn without replacement, which leaves the mean inside the logarithm unbiased; O(n^2 d).
+    0 if all rows have the same direction, lower the more evenly they spread over the sphere. More than 4096 rows are
+    subsampled to 4096 without replacement, which keeps the mean inside the logarithm unbiased; O(n^2 d).
     """
     from scipy.special import logsumexp
 
@@ -98,7 +98,7 @@ def uniformity(z: ArrayLike) -> float:
 
 
 def geometry(embedding: ArrayLike) -> dict[str, float]:
-    """Collect the label-free numbers of one embedding.
+    """Compute the label-free metrics of an embedding.
 
     Returns
     -------

@@ -1,7 +1,8 @@
 """Linear probe: accuracy of a linear classifier on the frozen embedding.
 
 Both probes are a *path* of linear classifiers, over the strength of the penalty or over the steps of training. One
-function follows the path: validation decides, the first best wins; test nodes are scored once, after it.
+function follows the path and selects the first classifier with the best validation accuracy. Test nodes are scored
+once, afterwards.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ssge.evaluation._lbfgs import minimize
 from ssge.graph import Split
 
 _BLOCK = 4096  # test rows in memory at once
-_FLOAT32 = 1e-5  # tolerance from which float32 resolves the gradient
+_FLOAT32 = 1e-5  # smallest tolerance that float32 can resolve
 
 Candidates: TypeAlias = "Iterator[tuple[float, NDArray[Any]]]"
 
@@ -35,14 +36,14 @@ class LbfgsProbe(BaseModel):
 
     so ``C`` is that of scikit-learn. The embedding is centered (the bias makes that immaterial to the optimum)
     and divided by one number, the root mean square of its column deviations over all nodes; hence neither a
-    shift nor a rescaling of the embedding changes the score. Columns are not standardized one by one: their
-    relative scale is part of what the encoder learned.
+    shift nor a rescaling of the embedding changes the score. Columns are not standardized individually: their
+    relative scale is part of the learned representation.
 
     Attributes
     ----------
     grid
-        The values of C that are tried, by default the powers of 4 from 2^-12 to 2^8. Each is solved from the
-        solution of the next smaller one.
+        The values of C, by default the powers of 4 from 2^-12 to 2^8. Each solution is the start of the next
+        larger C.
     patience
         Number of values of C in a row without a better validation accuracy after which the path ends; larger values
         take longest to solve. It does not end before one value was better than the smallest: with few training nodes
@@ -50,7 +51,7 @@ class LbfgsProbe(BaseModel):
     max_iter
         Iterations allowed for each C.
     tolerance
-        Largest entry of the gradient at which a solution counts as found.
+        Largest entry of the gradient at convergence.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -71,7 +72,7 @@ class AdamProbe(BaseModel):
     Attributes
     ----------
     lr, weight_decay
-        Of Adam. Released are 1e-2 and, by dataset, 1e-4 (Cora and most), 1e-2 (CiteSeer), 0 (PubMed).
+        Of Adam. The released code has 1e-2 and, by dataset, 1e-4 (Cora and most), 1e-2 (CiteSeer), 0 (PubMed).
     steps
         Number of steps.
     every
@@ -97,7 +98,7 @@ Probe: TypeAlias = Annotated[LbfgsProbe | AdamProbe, Field(discriminator="kind")
 
 
 class ProbeScore(NamedTuple):
-    """Accuracy on test and validation nodes, and the setting that validation chose (C or step)."""
+    """Accuracy on test and validation nodes, and the setting selected on validation nodes (C or step)."""
 
     accuracy: float
     valid_accuracy: float
@@ -115,13 +116,13 @@ def linear_probe(
         n x d matrix. `AdamProbe` computes in its precision; `LbfgsProbe` in float64, except that iterations to a
         tolerance of 1e-5 or more are in float32.
     labels
-        One class index per row. The classes known to the probe are those of the training rows.
+        One class index per row. The probe knows only the classes of the training rows.
     split
         Disjoint training, validation and test rows.
     probe
         Which probe, and its settings.
     seed
-        Of the initial weights of `AdamProbe`; `LbfgsProbe` has nothing random.
+        Of the initial weights of `AdamProbe`; `LbfgsProbe` is deterministic.
     """
     return linear_probes(embedding, labels, [split], probe, [seed])[0]
 
@@ -135,7 +136,7 @@ def linear_probes(
 ) -> list[ProbeScore]:
     """Score several pairs of split and seed; equal up to rounding to `linear_probe` on each, but faster.
 
-    Pairs that name the same split object are trained as one, with wider matrix products.
+    Pairs with the same split object are trained together, with wider matrix products.
     """
     import torch
     from threadpoolctl import threadpool_limits
@@ -147,7 +148,7 @@ def linear_probes(
     shift, scale = _shift_and_scale(X) if isinstance(probe, LbfgsProbe) else (0.0, 1.0)
 
     def rows(index: NDArray[np.int64]) -> Matrix:
-        """Make the inputs of the classifier, in the precision of the embedding; the column of ones carries the bias."""
+        """Return the inputs of the classifier, in the precision of the embedding; a column of ones is the bias."""
         part = np.ones((index.size, X.shape[1] + 1), X.dtype)
         np.subtract(X[index], shift, out=part[:, :-1], casting="same_kind")
         part[:, :-1] /= scale
@@ -160,7 +161,7 @@ def linear_probes(
     def score(members: list[int]) -> list[ProbeScore]:
         return _scores(rows, y, splits[members[0]], probe, [seeds[i] for i in members])
 
-    # The products are small: one thread per split and several splits at once. Pools inside each other compete for the
+    # The products are small: one thread per split and several splits in parallel. Nested thread pools compete for the
     # cores, which costs a factor of ten.
     with threadpool_limits(limits=1), ThreadPoolExecutor(torch.get_num_threads()) as pool:
         found = list(pool.map(score, groups))
@@ -176,7 +177,7 @@ def _scores(
     seeds: Sequence[int],
 ) -> list[ProbeScore]:
     """Score one split with each seed."""
-    # The number of classes, too, comes from training nodes only.
+    # The number of classes also comes from training nodes only.
     classes, targets = np.unique(labels[split.train], return_inverse=True)
     if classes.size < 2:
         raise InputError(f"labels must have at least 2 classes in split.train; received {classes.tolist()}.")
@@ -204,14 +205,14 @@ def _with_ones(part: Matrix) -> Matrix:
 
 
 def lbfgs_path(inputs: Matrix, targets: NDArray[np.int64], probe: LbfgsProbe) -> Candidates:
-    """Yield (C, weights 1 x k x (d+1)) for rising C; the last column is the bias.
+    """Yield (C, weights 1 x k x (d+1)) for increasing C; the last column is the bias.
 
     With X = U S V', the solution lies in the span of V, so it is sought in the coordinates Z = U S. There Z'Z is
     diagonal, hence
 
         q diag(Z'Z / n) + 1 / (C n),    q the mean of p (1 - p) over nodes and classes,
 
-    is near the Hessian, and L-BFGS starts from its inverse.
+    approximates the Hessian, and L-BFGS starts from its inverse.
     """
     coordinates, restored = _rotated(inputs[:, :-1].astype(np.float64))
     coordinates = _with_ones(coordinates).astype(np.float32 if probe.tolerance >= _FLOAT32 else np.float64)
@@ -233,7 +234,7 @@ def lbfgs_path(inputs: Matrix, targets: NDArray[np.int64], probe: LbfgsProbe) ->
 
         before = weights
         weights = minimize(objective, before + change, spread * squares + penalty, probe.tolerance, probe.max_iter)
-        # Powers of C change the solution by about as much each; the first is far from nothing at all.
+        # Successive powers of C change the solution by similar amounts; the first is far from zero.
         change = weights - before if before.any() else change
         spread = _spread(weights[0] @ transposed)
         whole = np.concatenate([restored(weights[0, :, :-1]), weights[0, :, -1:]], axis=-1)
@@ -276,7 +277,7 @@ def initial_weights(k: int, inputs: Matrix, seeds: Sequence[int]) -> Matrix:
 
 def adam_path(inputs: Matrix, targets: NDArray[np.int64], start: Matrix, probe: AdamProbe) -> Candidates:
     """Yield (step, weights heads x k x (d+1)) after every `every` steps of Adam, all heads at once."""
-    beta1, beta2, epsilon = 0.9, 0.999, 1e-8  # torch's defaults, as released
+    beta1, beta2, epsilon = 0.9, 0.999, 1e-8  # torch's defaults, as in the released code
     transposed = np.ascontiguousarray(inputs.T)
     weights, mean, square = start, np.zeros_like(start), np.zeros_like(start)
     for step in range(1, probe.steps + 1):
@@ -330,7 +331,7 @@ def _best_on_path(
 
 
 def _accuracy(weights: Matrix, inputs: Matrix, classes: NDArray[np.int64], labels: NDArray[np.int64]) -> Matrix:
-    """Accuracy of each head; a class unseen in training is always an error."""
+    """Accuracy of each head; classes unseen in training are always errors."""
     heads, k, width = weights.shape
     scores = (inputs @ weights.reshape(heads * k, width).T).reshape(-1, heads, k)
     right = classes[scores.argmax(axis=2)] == labels[:, None]
@@ -339,6 +340,6 @@ def _accuracy(weights: Matrix, inputs: Matrix, classes: NDArray[np.int64], label
 
 def _shift_and_scale(embedding: Matrix) -> tuple[NDArray[np.float64], float]:
     """Column means, and the root mean square of the column deviations (1 if the embedding is constant)."""
-    # Rounding noise of a constant embedding counts as 0: it must not be scaled to unit size.
+    # Rounding noise of a constant embedding counts as 0, because it must not be scaled to unit size.
     scale = math.sqrt(np.square(deviations(embedding)).mean())
     return embedding.mean(axis=0, dtype=np.float64), scale if scale > 0 else 1.0

@@ -1,4 +1,4 @@
-"""One number and its spread; the agreement of two partitions."""
+"""Mean and standard deviation of scores; agreement of two partitions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def mean_std(values: Sequence[float]) -> MeanStd:
 def agreement(first: NDArray[np.int64], second: NDArray[np.int64]) -> tuple[float, float]:
     """Return NMI (by the arithmetic mean of the entropies) and ARI of two partitions of the same rows.
 
-    Both are those of scikit-learn, whose import takes longer than many a clustering.
+    Both equal those of scikit-learn, whose import takes longer than many clusterings.
     """
     _, first = np.unique(first, return_inverse=True)
     columns, second = np.unique(second, return_inverse=True)

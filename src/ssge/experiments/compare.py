@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +27,6 @@ from ssge.runs.plan import Plan, plan
 from ssge.runs.recipes import Recipe
 
 log = logging.getLogger(__name__)
-
-
-class Labeled(NamedTuple):
-    """Nodes with a label: their positions, and a graph that has these nodes alone."""
-
-    rows: NDArray[np.int64] | slice
-    graph: Graph
 
 
 class Summary(BaseModel):
@@ -96,70 +89,68 @@ def compare(
     quiet
         Show no progress.
     """
-    if seeds < 1:
-        raise InputError(f"seeds must be 1 or more; received {seeds}.")
-    planned = plan(graph.info, recipe.method, settings={**recipe.config, **(settings or {})}, device=device)
-    planned = replace(planned, recipe=recipe.name)
+    planned = plan(graph.info, recipe=recipe, settings=settings, device=device)
     shared = Kept(references or out, recipe.dataset, graph, protocol, {}, force)
     kept = Kept(out, recipe.dataset, graph, protocol, planned.config.model_dump(mode="json"), force)
     # All before any scoring, which would count in the peak of their memory.
-    folders = fit_seeds(planned, graph, seeds, kept, quiet)
+    folders = kept.fit(planned, seeds, quiet)
     records = shared.references() if referenced else []
     records += kept.untrained(planned, seeds) if referenced else []
-    scored = (score(folder, graph, protocol) for folder in folders)
-    records += [record.model_copy(update={"method": planned.method.title}) for record in scored]
+    records += score_row(planned.method.title, folders, graph, protocol)
     summary = Summary(recipe=recipe, protocol=protocol, records=records)
     summary.write(out / "summary.json")
     return summary
 
 
-def fit_seeds(
-    planned: Plan, graph: Graph, seeds: int, kept: Kept, quiet: bool = True, reading: dict[str, Any] | None = None
-) -> list[RunFolder]:
-    """Fit a method with encoder seeds 0, 1, ... into folders of a comparison; finished ones are not run again."""
-    folders = [RunFolder(kept.out / f"seed-{seed}") for seed in range(seeds)]
-    for seed, folder in enumerate(folders):
-        if kept.force or not folder.complete:
-            fit(
-                graph, replace(planned, seed=seed), folder, resume=not kept.force, force=kept.force, quiet=quiet,
-                dataset=kept.dataset, reading=reading, splits=kept.protocol.splits,
-            )  # fmt: skip
-        kept.check(folder.read_record(), folder.record)
-    return folders
+def score(folder: RunFolder, graph: Graph, protocol: Protocol, force: bool = False, keep: bool = True) -> RunRecord:
+    """Score the embedding of a run against the labels of a graph.
 
-
-def score(
-    folder: RunFolder, graph: Graph, protocol: Protocol, force: bool = False, labeled: Labeled | None = None
-) -> RunRecord:
-    """Score the embedding of a run and keep the scores in its record and card; scores that are there are kept.
-
-    Scores by other labels than the graph's are kept nowhere.
+    Parameters
+    ----------
+    folder
+        The run. Scores that its record holds are not computed again.
+    graph
+        The graph of the run. Nodes with label -1 do not count.
+    protocol
+        How to score.
+    force
+        Score again what is scored already.
+    keep
+        Whether to read scores from the record and card of the run, and to write them there; not for labels that are not
+        those of the run's own graph.
     """
     record = folder.read_record()
     embedding = folder.read_embedding()
     if not np.array_equal(embedding.node_ids, graph.node_ids):
         raise InputError(f"The embedding in {folder.path} is not of {graph.name}: its node ids are others.")
-    if labeled is not None:
+    if not keep:
         record = record.model_copy(update={"scores": {}})
     if force or protocol.name not in record.scores:
         log.info("scoring %s by protocol %s", folder.path, protocol.name)
-        record.scores[protocol.name] = _judged(embedding.vectors, graph, protocol, record, labeled)
-        if labeled is None:
+        record.scores[protocol.name] = _judged(embedding.vectors, graph, protocol, record)
+        if keep:
             folder.write_record(record)
     return record
 
 
+def score_row(name: str, folders: Sequence[RunFolder], graph: Graph, protocol: Protocol, **how: Any) -> list[RunRecord]:
+    """Score the runs of one row of a table, as `score` does, and return their records under the name of the row."""
+    records = (score(folder, graph, protocol, **how) for folder in folders)
+    return [record.model_copy(update={"method": name}) for record in records]
+
+
 def _judged(
-    vectors: NDArray[np.floating[Any]],
-    graph: Graph,
-    protocol: Protocol,
-    record: RunRecord,
-    labeled: Labeled | None,
-    probed: bool = True,
+    vectors: NDArray[np.floating[Any]], graph: Graph, protocol: Protocol, record: RunRecord, probed: bool = True
 ) -> Scores:
     """Score an embedding of all nodes by probes, or a supervised method by its own class scores."""
-    rows, graph = labeled or Labeled(slice(None), graph)
-    vectors, facts = vectors[rows], facts_of(record.dataset)
+    facts = facts_of(record.dataset)
+    if graph.labels is not None and (graph.labels < 0).any():
+        labeled = np.flatnonzero(graph.labels >= 0)
+        vectors = vectors[labeled]
+        graph = replace(
+            graph, features=graph.features[labeled], edges=np.empty((2, 0), np.int64), weights=None, splits=(),
+            node_ids=graph.node_ids[labeled], labels=graph.labels[labeled],
+        )  # fmt: skip
     if record.splits is None:
         known = [scores for name, scores in record.scores.items() if name != protocol.name]
         return evaluate(vectors, graph, protocol, record.scale, probed, known, facts)
@@ -171,10 +162,11 @@ def _judged(
     return evaluate_classifier(vectors, graph, protocol, record.seed, facts)
 
 
+@dataclass(frozen=True)
 class Kept:
     """What a comparison keeps in a folder: runs, and reference rows that are computed once and then read back.
 
-    Parameters
+    Attributes
     ----------
     out
         The folder.
@@ -182,29 +174,36 @@ class Kept:
         What everything in it must agree on.
     force
         Compute everything again.
-    labeled
-        The labeled nodes and the part of the graph that they are, where others have no label.
     """
 
-    def __init__(
-        self,
-        out: Path,
-        dataset: str,
-        graph: Graph,
-        protocol: Protocol,
-        config: dict[str, Any],
-        force: bool,
-        labeled: Labeled | None = None,
-    ) -> None:
-        self.out, self.dataset, self.graph, self.protocol, self.force = out, dataset, graph, protocol, force
-        self.config, self.labeled = config, labeled
+    out: Path
+    dataset: str
+    graph: Graph
+    protocol: Protocol
+    config: dict[str, Any]
+    force: bool
+
+    def fit(
+        self, planned: Plan, seeds: int, quiet: bool = True, reading: Mapping[str, Any] | None = None
+    ) -> list[RunFolder]:
+        """Fit a method with encoder seeds 0, 1, ...; finished ones are not run again."""
+        if seeds < 1:
+            raise InputError(f"seeds must be 1 or more; received {seeds}.")
+        folders = [RunFolder(self.out / f"seed-{seed}") for seed in range(seeds)]
+        for seed, folder in enumerate(folders):
+            if self.force or not folder.complete:
+                fit(
+                    self.graph, replace(planned, seed=seed), folder, resume=not self.force, force=self.force,
+                    quiet=quiet, dataset=self.dataset, reading=dict(reading or {}), splits=self.protocol.splits,
+                )  # fmt: skip
+            self.check(folder.read_record(), folder.record)
+        return folders
 
     def references(self) -> list[RunRecord]:
         """Return the records of the reference rows that depend on the graph alone."""
         return [
             self.reference(name, 0, partial(make, self.graph), probed=name not in CLUSTERINGS)
             for name, make in UNTRAINED.items()
-            if name not in CLUSTERINGS or self.graph.labels is not None
         ]
 
     def untrained(self, planned: Plan, seeds: int) -> list[RunRecord]:
@@ -241,10 +240,7 @@ class Kept:
             )
         if self.protocol.name not in record.scores:
             log.info("scoring %s, seed %d, by protocol %s", name, seed, self.protocol.name)
-            record.scores[self.protocol.name] = _judged(
-                embedding(), self.graph, self.protocol, record, self.labeled, probed
-            )
-            path.parent.mkdir(parents=True, exist_ok=True)
+            record.scores[self.protocol.name] = _judged(embedding(), self.graph, self.protocol, record, probed)
             record.write(path)
         return record
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import statistics
 import time
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ssge.datasets import DATASETS, load
-from ssge.graph import GraphInfo
+from ssge.datasets import load
 from ssge.records import peak_memory_mb
 from ssge.runs.recipes import load_recipe
+
+if TYPE_CHECKING:
+    from ssge.training.trainer import Epoch
 
 GRAPHS = ("cora", "citeseer", "pubmed", "computer")
 
@@ -82,15 +85,6 @@ def settings(method: str, dataset: str) -> dict[str, Any]:
     return recipe | changes.get(method, {})
 
 
-def parameters(method: str, dataset: str) -> int:
-    """Return how many numbers a method trains on a dataset. The data itself is not read."""
-    from ssge.training.checkpoint import build
-
-    features = DATASETS[dataset].num_features
-    assert features is not None
-    return build(method, settings(method, dataset), GraphInfo(1, 1, features)).num_parameters
-
-
 def measure(method: str, dataset: str, seconds: float) -> Measured:
     """Train for so many seconds, for one epoch at least, in this process, and return what that cost.
 
@@ -99,29 +93,27 @@ def measure(method: str, dataset: str, seconds: float) -> Measured:
     """
     from ssge.ops.random import Key
     from ssge.training.allocator import kept_memory
-    from ssge.training.batches import batches
     from ssge.training.checkpoint import build
-    from ssge.training.trainer import step
+    from ssge.training.trainer import train
 
     graph = load(dataset).without_labels()
     model = build(method, settings(method, dataset), graph.info)
     with kept_memory():
         began = time.process_time()
         prepared = model.prepare(graph)
-        prepare_seconds = time.process_time() - began
-        optimizer, times = model.optimizer(), list[float]()
-        model.train()
-        while not times or sum(times) < seconds:
-            epoch, began = len(times) + 1, time.process_time()
-            for batch, key in batches(model, prepared, Key(0).fold_in("train", epoch)):
-                step(model, batch, optimizer, key)
-                model.after_step(min(1.0, epoch / model.config.epochs))
-            times.append(time.process_time() - began)
+        ends = [time.process_time()]
+
+        def stop(_: Epoch) -> bool:
+            ends.append(time.process_time())
+            return ends[-1] - ends[0] >= seconds
+
+        train(model, prepared, Key(0), observers=[stop])
+    times = [end - start for start, end in pairwise(ends)]
     return Measured(
         model.num_parameters,
         model.config.epochs,
         len(times),
-        prepare_seconds,
+        ends[0] - began,
         statistics.median(times),
         peak_memory_mb(),
     )

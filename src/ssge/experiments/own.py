@@ -1,10 +1,11 @@
-"""Several methods, or several runs, on one graph of one's own: beside references, with paired differences."""
+"""Comparisons of methods or runs on one graph: reference rows, paired differences, label-free figures."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,11 +17,11 @@ from numpy.typing import NDArray
 from ssge.errors import InputError
 from ssge.evaluation import geometry
 from ssge.evaluation.edges import edge_figures
-from ssge.experiments.compare import Kept, Labeled, fit_seeds, score
-from ssge.experiments.protocols import PROTOCOLS, Protocol
+from ssge.experiments.compare import Kept
+from ssge.experiments.protocols import Protocol
 from ssge.experiments.references import propagated_features, raw_features
 from ssge.experiments.sources import reopen
-from ssge.experiments.tables import Row, rows
+from ssge.experiments.tables import by_method
 from ssge.graph import Graph
 from ssge.methods import METHODS
 from ssge.records import RunRecord
@@ -38,52 +39,29 @@ class Difference(NamedTuple):
     nmi: tuple[float, float]
 
 
-class Comparison(NamedTuple):
-    """Records of one graph under one protocol: reference rows, then the methods.
+def differences(records: Sequence[RunRecord], protocol: str, first: str) -> list[Difference]:
+    """Return each other row of a comparison minus that of the first method, paired by split and by seed of k-means.
 
-    Attributes
-    ----------
-    first
-        The method that the others are compared with.
+    With D the differences, one row per encoder seed and one column per split, the standard error is
+    sqrt(var(column means) / splits + var(row means) / seeds). Splits overlap, so it is rather too small.
     """
+    groups = by_method(records)
 
-    records: list[RunRecord]
-    protocol: str
-    first: str
-
-    def rows(self) -> list[Row]:
-        """Return the lines of the table."""
-        return rows(self.records, self.protocol)
-
-    def differences(self) -> list[Difference]:
-        """Return each other row minus the first method, paired by split and by seed of k-means.
-
-        With D the differences, one row per encoder seed and one column per split, the standard error is
-        sqrt(var(column means) / splits + var(row means) / seeds). Splits overlap, so it is rather too small.
-        """
-        groups: dict[str, list[RunRecord]] = {}
-        for record in self.records:
-            groups.setdefault(record.method, []).append(record)
-        base = groups[self.first]
-        return [
-            Difference(
-                name,
-                self._paired(group, base, "accuracies"),
-                self._paired(group, base, "nmi") or (float("nan"), float("nan")),
-            )
-            for name, group in groups.items()
-            if name != self.first
-        ]
-
-    def _paired(self, group: list[RunRecord], base: list[RunRecord], figure: str) -> tuple[float, float] | None:
-        mine, theirs = ([getattr(record.scores[self.protocol], figure) for record in part] for part in (group, base))
+    def paired(group: list[RunRecord], figure: str) -> tuple[float, float] | None:
+        mine, theirs = ([getattr(r.scores[protocol], figure) for r in part] for part in (group, groups[first]))
         if not all((*mine, *theirs)):
             return None  # a clustering has no accuracy
         return paired_difference(100 * np.array(mine), 100 * np.array(theirs))
 
+    return [
+        Difference(name, paired(group, "accuracies"), paired(group, "nmi") or (float("nan"), float("nan")))
+        for name, group in groups.items()
+        if name != first
+    ]
+
 
 def paired_difference(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the mean of a - b and its standard error; see `Comparison.differences`.
+    """Return the mean of a - b and its standard error; see `differences`.
 
     Parameters
     ----------
@@ -103,7 +81,7 @@ def paired_difference(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[f
     return float(difference.mean()), variance**0.5
 
 
-def compare_methods(
+def fit_methods(
     methods: Sequence[str],
     graph: Graph,
     protocol: Protocol,
@@ -112,56 +90,23 @@ def compare_methods(
     *,
     dataset: str,
     reading: Mapping[str, Any] | None = None,
-    labeled: Labeled | None = None,
-    referenced: bool = True,
-    device: str = "cpu",
-    force: bool = False,
-    quiet: bool = False,
-) -> Comparison:
-    """Fit methods with their defaults for the graph, several seeds each, and score them beside the reference rows.
-
-    Parameters
-    ----------
-    methods, graph, protocol, seeds
-        What to run, on what, how to score it, and how often.
-    out
-        Folder of the runs. Finished ones in it are not run again.
-    dataset, reading
-        Where the graph came from, for the records.
-    labeled
-        Nodes with labels, if these did not come with the graph.
-    referenced, device, force, quiet
-        As in `ssge.experiments.compare.compare`.
-    """
-    fitted = fit_methods(
-        methods, graph, seeds, out, dataset=dataset, reading=reading, protocol=protocol, device=device, force=force,
-        quiet=quiet,
-    )  # fmt: skip
-    marks = {} if labeled is None else {"labels": digest(labeled)}
-    shared = Kept(out / "references", dataset, graph, protocol, marks, force, labeled)
-    records = shared.references() if referenced else []
-    for title, folders in fitted.items():
-        scored = (score(folder, graph, protocol, force, labeled) for folder in folders)
-        records += [record.model_copy(update={"method": title}) for record in scored]
-    return Comparison(records, protocol.name, next(iter(fitted)))
-
-
-def fit_methods(
-    methods: Sequence[str],
-    graph: Graph,
-    seeds: int,
-    out: Path,
-    *,
-    dataset: str,
-    reading: Mapping[str, Any] | None = None,
-    protocol: Protocol = PROTOCOLS["quick"],
     device: str = "cpu",
     force: bool = False,
     quiet: bool = False,
 ) -> dict[str, list[RunFolder]]:
-    """Fit methods as `compare_methods` does, without scoring them; return their folders by title."""
-    if seeds < 1:
-        raise InputError(f"seeds must be 1 or more; received {seeds}.")
+    """Fit methods with their defaults for the graph, several seeds each; return their folders by title.
+
+    Parameters
+    ----------
+    methods, graph, protocol, seeds
+        What to run, on what, on which splits a supervised method learns, and how often.
+    out
+        Folder of the runs. Finished ones in it are not run again.
+    dataset, reading
+        Where the graph came from, for the records.
+    device, force, quiet
+        As in `ssge.experiments.compare.compare`.
+    """
     plans = [plan(graph.info, name.strip(), device=device) for name in methods if name.strip()]
     if not plans:
         raise InputError("methods must name one method at least; received none.")
@@ -169,85 +114,106 @@ def fit_methods(
     for planned in plans:
         config = planned.config.model_dump(mode="json")
         kept = Kept(out / planned.method.name, dataset, graph, protocol, config, force)
-        fitted[planned.method.title] = fit_seeds(planned, graph, seeds, kept, quiet, dict(reading or {}))
+        fitted[planned.method.title] = kept.fit(planned, seeds, quiet, reading)
     return fitted
 
 
-def compare_runs(
-    paths: Sequence[Path], protocol: Protocol, labeled: Labeled | None = None, referenced: bool = True
-) -> Comparison:
-    """Score finished runs on one graph beside the reference rows; those of one method and settings are one row."""
-    opened = [RunFolder(path) for path in paths]
-    graph = reopen(opened[0])
+def group_runs(paths: Sequence[Path]) -> dict[str, list[RunFolder]]:
+    """Return the folders of finished runs by the name of their row; those of one method and settings are one row."""
     groups: dict[str, list[RunFolder]] = {}
-    for folder in opened:
+    for folder in map(RunFolder, paths):
         record = folder.read_record()
         settings = repr((record.method, sorted(record.config.items()), record.recipe))
         groups.setdefault(settings, []).append(folder)
-    dataset = opened[0].read_record().dataset
-    records = _references(graph, protocol, dataset, labeled) if referenced else []
     titles = [METHODS[group[0].read_record().method].title for group in groups.values()]
-    names = []
-    for title, group in zip(titles, groups.values(), strict=True):
-        places = ", ".join(str(folder.path) for folder in group)
-        name = title if titles.count(title) == 1 else f"{title} ({places})"
-        names.append(name)
-        for folder in group:
-            record = score(folder, graph, protocol, labeled=labeled)
-            records.append(record.model_copy(update={"method": name}))
-    return Comparison(records, protocol.name, names[0])
+    return {
+        title if titles.count(title) == 1 else f"{title} ({', '.join(str(folder.path) for folder in group)})": group
+        for title, group in zip(titles, groups.values(), strict=True)
+    }
 
 
-def references_of(graph: Graph, protocol: Protocol, dataset: str) -> list[Row]:
-    """Return the reference rows of a graph with labels."""
-    return rows(_references(graph, protocol, dataset), protocol.name)
+def references_of(
+    graph: Graph,
+    protocol: Protocol,
+    dataset: str,
+    out: Path | None = None,
+    force: bool = False,
+    own_labels: bool = True,
+) -> list[RunRecord]:
+    """Score the reference rows of a graph with labels, and keep them in ``out``.
 
-
-def _references(graph: Graph, protocol: Protocol, dataset: str, labeled: Labeled | None = None) -> list[RunRecord]:
-    """Score the reference rows and keep them nowhere: a run's folder belongs to the run."""
+    Without ``out`` they are not kept: the folder of a run belongs to the run. Rows that are scored by other labels than
+    the graph's own are marked with a digest of these labels.
+    """
+    assert graph.labels is not None
+    marks = {} if own_labels else {"labels": hashlib.sha256(graph.labels.tobytes()).hexdigest()[:16]}
     with TemporaryDirectory() as place:
-        return Kept(Path(place), dataset, graph, protocol, {}, False, labeled).references()
+        return Kept(out or Path(place), dataset, graph, protocol, marks, force).references()
 
 
-def label_nodes(graph: Graph, nodes: NDArray[np.int64], labels: Sequence[Any]) -> Labeled:
-    """Return some nodes of a graph with their labels."""
-    order = np.argsort(nodes)
-    names, classes = np.unique([str(labels[i]) for i in order], return_inverse=True)
-    rows = nodes[order]
-    part = replace(
-        graph, features=graph.features[rows], edges=np.empty((2, 0), np.int64), weights=None, splits=(),
-        node_ids=graph.node_ids[rows], labels=classes.astype(np.int64), class_names=tuple(names.tolist()),
-    )  # fmt: skip
-    return Labeled(rows, part)
+def references_beside(
+    folder: RunFolder, record: RunRecord, protocol: Protocol, graph: Graph | None = None, score: bool = True
+) -> list[RunRecord]:
+    """Return the reference rows of a run's graph: those that a comparison has kept beside the run, else new ones.
+
+    Parameters
+    ----------
+    folder, record
+        The run and its record.
+    protocol
+        How to score.
+    graph
+        The graph of the run, if it was read already.
+    score
+        Whether to score reference rows if none are kept.
+    """
+    parent = folder.path.resolve().parent
+    kept = []
+    for path in (*sorted(parent.glob("*-0.json")), *sorted((parent.parent / "references").glob("*-0.json"))):
+        with suppress(InputError, OSError):
+            kept.append(RunRecord.read(path))
+    same = [
+        other
+        for other in kept
+        if (other.dataset, other.graph) == (record.dataset, record.graph)
+        and protocol.name in other.scores
+        and "labels" not in other.config  # scored by other labels than those of the graph
+    ]
+    if same or not score:
+        return same
+    graph = graph or reopen(folder)
+    log.info("Scoring reference rows by protocol %s; --skip-references leaves them out.", protocol.name)
+    return references_of(graph, protocol, record.dataset) if graph.labels is not None else []
 
 
-def digest(labeled: Labeled) -> str:
-    """Return what tells labels from others."""
-    assert labeled.graph.labels is not None and isinstance(labeled.rows, np.ndarray)
-    return hashlib.sha256(labeled.rows.tobytes() + labeled.graph.labels.tobytes()).hexdigest()[:16]
+def label_nodes(graph: Graph, nodes: NDArray[np.int64], labels: Sequence[Any]) -> Graph:
+    """Return a graph with these labels of some nodes, and -1 for the others."""
+    names, classes = np.unique([str(label) for label in labels], return_inverse=True)
+    found = np.full(graph.num_nodes, -1)
+    found[nodes] = classes
+    return replace(graph, labels=found, class_names=tuple(names.tolist()), splits=())
 
 
-LABEL_FREE = ("", "eff. rank", "uniformity", "edge cosine", "pair cosine", "edge AUC", "constant columns")
+_LABEL_FREE = {
+    "eff. rank": ("effective_rank", 1), "uniformity": ("uniformity", 2), "edge cosine": ("edge_cosine", 3),
+    "pair cosine": ("pair_cosine", 3), "edge AUC": ("edge_auc", 3), "constant columns": ("collapsed_columns", 0),
+}  # fmt: skip
+"""Figures of a label-free table by heading: their names, and how many digits are shown."""
+LABEL_FREE = ("", *_LABEL_FREE)
 
 
-def label_free_rows(vectors: Mapping[str, NDArray[np.floating[Any]]], graph: Graph) -> list[tuple[str, ...]]:
-    """Return, for embeddings by name, what can be said of them without labels, as text under `LABEL_FREE`."""
-    lines = []
-    for name, rows_ in vectors.items():
-        found = label_free(rows_, graph)
-        figures = (
-            f"{found[key]:.{digits}f}" if key in found else "-"
-            for key, digits in (
-                ("effective_rank", 1), ("uniformity", 2), ("edge_cosine", 3), ("pair_cosine", 3), ("edge_auc", 3),
-                ("collapsed_columns", 0),
-            )
-        )  # fmt: skip
-        lines.append((name, *figures))
-    return lines
+def label_free_rows(embeddings: Mapping[str, NDArray[np.floating[Any]]], graph: Graph) -> list[tuple[str, ...]]:
+    """Return the label-free figures of embeddings by name, as text under `LABEL_FREE`."""
+    rows = []
+    for name, vectors in embeddings.items():
+        found = label_free(vectors, graph)
+        cells = (f"{found[key]:.{digits}f}" if key in found else "-" for key, digits in _LABEL_FREE.values())
+        rows.append((name, *cells))
+    return rows
 
 
 def label_free(vectors: NDArray[np.floating[Any]], graph: Graph) -> dict[str, float]:
-    """Return geometry of an embedding, and what the edges of its graph say of it."""
+    """Return figures of an embedding that need no labels: its geometry, and how similar the ends of edges are."""
     return geometry(vectors) | edge_figures(vectors, graph.edges)
 
 

@@ -19,7 +19,7 @@ from ssge.graph import Graph
 from ssge.methods import Method
 from ssge.ops.structural import spectral_embedding
 from ssge.runs.plan import Plan, plan
-from ssge.training.precision import Precision
+from ssge.training.device import Precision
 
 
 def raw_features(graph: Graph) -> NDArray[np.floating[Any]]:

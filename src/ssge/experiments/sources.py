@@ -1,4 +1,4 @@
-"""From what a user types, the name of a dataset or a file, to a graph."""
+"""Graphs from what a user types: the name of a dataset, a file, or a database."""
 
 from __future__ import annotations
 
@@ -113,8 +113,8 @@ def suited_to(method: str, source: str, reading: dict[str, Any]) -> dict[str, An
     from ssge.methods import METHODS  # torch
 
     cls = METHODS[method]
-    asked = {"columns", "ignore", "bag", "text", "features", "edge_columns"} & set(reading)
-    if asked or is_dataset(source) or is_graph_folder(Path(source)) or "X" in cls.inputs.split(", "):
+    given = {"columns", "ignore", "bag", "text", "features", "edge_columns"} & set(reading)
+    if given or is_dataset(source) or is_graph_folder(Path(source)) or "X" in cls.inputs.split(", "):
         return reading
     log.info("%s reads no features: the degrees of %s stand in for them.", cls.title, source)
     return reading | {"features": ["degree"]}

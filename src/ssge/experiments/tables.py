@@ -43,13 +43,18 @@ def row(name: str, scores: Sequence[Scores], seconds: Sequence[float] = ()) -> R
 
 def rows(records: Sequence[RunRecord], protocol: str) -> list[Row]:
     """Summarize records by method, in the order in which the methods first occur."""
+    return [
+        row(name, [r.scores[protocol] for r in group], [r.seconds for r in group if r.seconds])
+        for name, group in by_method(records).items()
+    ]
+
+
+def by_method(records: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
+    """Return records by method, in the order in which the methods first occur."""
     groups: dict[str, list[RunRecord]] = {}
     for record in records:
         groups.setdefault(record.method, []).append(record)
-    return [
-        row(name, [r.scores[protocol] for r in group], [r.seconds for r in group if r.seconds])
-        for name, group in groups.items()
-    ]
+    return groups
 
 
 HEADINGS = ("", "accuracy %", "± encoder", "± probe", "NMI %", "ARI %", "eff. rank", "train s")

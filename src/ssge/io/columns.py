@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
@@ -10,12 +11,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, one_line, shown
-from ssge.io.bags import is_list, read_bag
 from ssge.io.tables import TableColumn, is_number, is_text, numbers
 
 MOST_LEVELS = 50
 """A text column with more levels is text, not a category, unless it is asked for by name."""
 MOST_NAMED_LEVELS = 10_000
+MOST_IDS = 200_000
+"""Different ids in the bags of one column."""
 EMPTY = ("bag", "text")
 """Kinds of columns in which a missing value is an empty one."""
 
@@ -23,10 +25,11 @@ _NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 _COMMA = r"^\s*[-+]?[0-9]+,[0-9]+\s*$"
 _DATE = r"^\s*[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([ T][0-9:.+Z -]*)?\s*$"
 _CODE = r"^\s*0[0-9]+\s*$"
+_ITEM = re.compile(r"[^\s,;|\[\](){}\"']+")
 
 
 class NotAFeatureError(InputError):
-    """A column that cannot be a feature as it is: text, dates. ``why`` says what it looks like."""
+    """A column that cannot be a feature as it is: text, dates. ``why`` describes what it looks like."""
 
     def __init__(self, message: str, why: str) -> None:
         super().__init__(message)
@@ -66,12 +69,9 @@ class Raw(NamedTuple):
         """Return whether each row lacks its value, or one of its values."""
         if self.kind == "category":
             return np.asarray(self.values < 0)
-        if self.kind in EMPTY:
+        if self.kind in EMPTY or sp.issparse(self.values):
             return np.zeros(self.values.shape[0], dtype=bool)
-        values = self.values
-        if not isinstance(values, np.ndarray):
-            return np.zeros(values.shape[0], dtype=bool)
-        return np.asarray(np.isnan(values).any(axis=1))
+        return np.asarray(np.isnan(self.values).any(axis=1))
 
     def padded(self, n: int) -> Raw:
         """Return the column with rows without a value up to n rows."""
@@ -108,13 +108,13 @@ def raw_column(column: TableColumn, named: bool = False, kind: str | None = None
     from pyarrow import types
 
     form = column.values.type
-    if kind == "bag" or (kind is None and is_list(form) and _is_bag(column, named)):
-        return Raw(column.name, "bag", *read_bag(column), column.place)
+    if kind == "bag" or (kind is None and _is_list(form) and _is_bag(column, named)):
+        return Raw(column.name, "bag", *_bag(column), column.place)
     if kind == "text":
         return Raw(column.name, "text", _texts(column), place=column.place)
     if kind == "category" or (kind is None and (is_text(form) or types.is_dictionary(form))):
         return _category(column, named or kind is not None or types.is_dictionary(form), kind is not None)
-    if is_list(form):
+    if _is_list(form):
         if kind not in (None, "vector"):
             raise InputError(f"{column}: {kind} expected, a list found.")
         return _vector(column)
@@ -194,8 +194,8 @@ def _category(column: TableColumn, explicit: bool, fixed: bool) -> Raw:
     if column.table.free:
         values = pc.ascii_trim_whitespace(values)
         values = pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
-    encoded = pc.dictionary_encode(values).combine_chunks()
-    found: list[str] = encoded.dictionary.to_pylist()
+    codes, levels = coded(values)
+    found: list[str] = levels.to_pylist()
     known = len(values) - values.null_count
     if not fixed:
         if not explicit and known and pc.all(pc.match_substring_regex(values, _DATE)).as_py():
@@ -208,11 +208,18 @@ def _category(column: TableColumn, explicit: bool, fixed: bool) -> Raw:
             if len(found) == known and known >= 20:
                 why = f"looks like an id: {known:,} texts that all differ, such as {shown(found[0])}"
             _refuse(column, why, f" (a category has {most:,} at most in {known:,} rows); encode it yourself")
-    order = sorted(range(len(found)), key=found.__getitem__)
-    rank = np.empty(len(found) + 1, dtype=np.int64)
-    rank[order], rank[-1] = np.arange(len(found)), -1
-    codes = encoded.indices.fill_null(len(found)).to_numpy()
-    return Raw(column.name, "category", rank[codes], tuple(found[i] for i in order), column.place)
+    return Raw(column.name, "category", codes, tuple(found), column.place)
+
+
+def coded(values: Any) -> tuple[NDArray[np.int64], Any]:
+    """Return the position of each value among the different ones in ascending order, -1 where missing, and these."""
+    import pyarrow.compute as pc
+
+    encoded = pc.dictionary_encode(values).combine_chunks()
+    order = pc.array_sort_indices(encoded.dictionary).to_numpy()
+    rank = np.full(order.size + 1, -1, dtype=np.int64)
+    rank[order] = np.arange(order.size)
+    return rank[encoded.indices.fill_null(-1).to_numpy()], encoded.dictionary.take(order)
 
 
 def _refuse_typos(column: TableColumn, known: int, explicit: bool) -> None:
@@ -250,9 +257,7 @@ def _vector(column: TableColumn) -> Raw:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    whole = column.values.combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):  # how much a chunk holds depends on the version
-        whole = pa.concat_arrays(whole.chunks)
+    whole = pa.concat_arrays(column.values.chunks)
     lengths = pc.list_value_length(whole)
     valid = whole.is_valid().to_numpy(zero_copy_only=False)
     sizes = lengths.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -271,3 +276,46 @@ def _vector(column: TableColumn) -> Raw:
     values = np.full((len(valid), width), np.nan)
     values[valid] = numbers(column._replace(values=pa.chunked_array([flat]))).reshape(-1, width)
     return Raw(column.name, "vector", values, place=column.place)
+
+
+def _bag(column: TableColumn) -> tuple[sp.csr_array, tuple[str, ...]]:
+    """Return how often each id occurs in each row, n x ids, and the ids as text, in ascending order.
+
+    Parameters
+    ----------
+    column
+        Lists of integers or of text, or text that holds ids between blanks, commas, semicolons or bars. A missing
+        list is an empty one.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = column.values
+    if is_text(values.type):
+        words = [_ITEM.findall(text or "") for text in values.to_pylist()]
+        values = pa.chunked_array([pa.array(words, pa.list_(pa.string()))])
+    if not _is_list(values.type):
+        raise InputError(f"{column}: bag needs lists of ids, or text; {values.type} found.")
+    lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy()
+    flat = pc.list_flatten(values)
+    if pa.types.is_dictionary(flat.type) or pa.types.is_null(flat.type):
+        flat = flat.cast(pa.string() if pa.types.is_null(flat.type) else flat.type.value_type)
+    if not pa.types.is_integer(flat.type) and not is_text(flat.type):
+        raise InputError(f"{column}: ids must be integers or text; lists of {flat.type} found.")
+    if flat.null_count:
+        row = int(np.searchsorted(np.cumsum(lengths), pc.index(flat.is_null(), True).as_py(), side="right"))
+        raise InputError(f"{column.at(row)}: an id in the list is missing.")
+    codes, levels = coded(flat)
+    if len(levels) > MOST_IDS:
+        raise InputError(f"{column}: {MOST_IDS:,} different ids at most; {len(levels):,} found.")
+    indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    counts = sp.csr_array((np.ones(codes.size, np.float32), codes, indptr), shape=(len(lengths), len(levels)))
+    counts.sum_duplicates()
+    return counts, tuple(map(str, levels.to_pylist()))
+
+
+def _is_list(kind: Any) -> bool:
+    """Return whether a pyarrow type is a list."""
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind))

@@ -18,21 +18,20 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, printable, shown
 from ssge.graph import classes_of
-from ssge.io import nodes as node_tables
-from ssge.io.columns import Raw, raw_column
+from ssge.io.columns import Raw, coded, raw_column
 from ssge.io.edge_sort import EdgeSorter
-from ssge.io.edges import ENDS, ends_of, weight_of, weights_in
+from ssge.io.edges import ends_of, open_edges, weight_of, weights_in
 from ssge.io.encoding import ColumnFit, encode
-from ssge.io.features import tell_columns
+from ssge.io.features import log_columns
 from ssge.io.graph_folder import FEATURES, StoredGraph
 from ssge.io.graph_writer import GraphWriter, check_target, graph_folder, write_graph
 from ssge.io.id_maps import Ends, IntegerIds, TextIds
 from ssge.io.ids import CANONICAL, plain
-from ssge.io.kinds import kind_of
-from ssge.io.nodes import labels_in, read_nodes
+from ssge.io.nodes import labels_in, open_nodes, read_nodes
 from ssge.io.options import ReadOptions
 from ssge.io.reading import read_graph, without_labels
-from ssge.io.tables import Table, TableColumn, is_text, open_table
+from ssge.io.sources import kind_of
+from ssge.io.tables import Table, TableColumn, is_text
 from ssge.schema import FeatureSchema
 
 log = logging.getLogger(__name__)
@@ -41,7 +40,7 @@ _ANY = 1 << 62
 _HEAD = 1 << 26
 _BASE = 400 << 20
 """Bytes of Python and its libraries, and of a piece of a table in work."""
-_ENTRY = 64
+_ENTRY = 100
 """Bytes per edge while it is sorted."""
 
 
@@ -77,8 +76,7 @@ def convert(edges: Path, out: Path, options: ReadOptions, force: bool = False, m
     reason = _unstreamed(edges, options)
     if reason:
         log.info("%s is read into memory: %s.", printable(str(edges)), reason)
-        given = {key: value for key, value in vars(options).items() if value is not None}
-        return write_graph(read_graph(edges, **given), out, force)
+        return write_graph(read_graph(edges, **options.given()), out, force)
     options = options if options.limit else replace(options, limit=_ANY)
     with graph_folder(out, force) as folder:
         conversion = _Conversion(edges, options, folder, memory, text=False)
@@ -95,7 +93,7 @@ def convert(edges: Path, out: Path, options: ReadOptions, force: bool = False, m
 
 
 def _unstreamed(edges: Path, options: ReadOptions) -> str:
-    """Say why a graph cannot be streamed; nothing if it can."""
+    """Return why a graph cannot be streamed; an empty string if it can."""
     if options.nodes is None:
         return "there is no node table"
     kinds = [kind_of(Path(table)) if Path(table).exists() else "query" for table in (edges, options.nodes)]
@@ -118,13 +116,8 @@ class _Conversion:
         self.work = folder.parent / "work" / ("text" if text else "integers")
         self.work.mkdir()
         self.name = printable(edges.name.split(".")[0]) or "graph"
-        asked = (options.id, options.label, *(options.columns or ()), *(options.ignore or ()))
-        assert options.nodes is not None
-        self.nodes = open_table(options.nodes, "nodes", options, node_tables.KNOWN, asked)
-        self.edges = open_table(
-            edges, "edges", options, ENDS, (options.source, options.target, options.weight), doubt=False
-        )
         self.schema = options.schema()
+        self.nodes, self.edges = open_nodes(options), open_edges(edges, options, self.schema)
         self.ends = ends_of(self.edges, options.source, options.target)
         self.weight = weight_of(self.edges, options.weight, self.ends, self.schema)
         self.head = read_nodes(_head(self.nodes), options, self.schema)
@@ -132,23 +125,15 @@ class _Conversion:
 
     def run(self) -> None:
         """Write the folder."""
-        ids = TextIds(self.work, self.memory - _BASE) if self.text else IntegerIds()
-        try:
-            ids.add(self._ids())
-            if (twice := ids.repeated()) is not None:
-                raise InputError(f"{self.nodes.where}: the id {shown(twice)} occurs more than once.")
-            labels, names = self._labels()
-            self.writer = GraphWriter(self.folder, ids.count)
-            self.writer.ids(self._ids(), self.text)
-            self._write_edges(ids)
-        finally:
-            ids.close()
-        del ids
-        if labels is not None:
-            with self.writer.array("labels.npy", np.int64) as file:
-                file.append(labels)
-        schema = self._write_features()
-        self.writer.finish(self.name, names, schema)
+        ids = TextIds(self.work, self.memory - _BASE, self._ids()) if self.text else IntegerIds(self._ids())
+        if (twice := ids.repeated()) is not None:
+            raise InputError(f"{self.nodes.where}: the id {shown(twice)} occurs more than once.")
+        labels, names = self._labels()
+        self.writer = GraphWriter(self.folder, ids.count)
+        self.writer.ids(self._ids(), self.text)
+        self._write_edges(ids)
+        del ids  # features need its memory
+        self.writer.finish(self.name, labels, names, self._write_features())
 
     def _columns(self, table: Table, at: list[int], kinds: Mapping[int, str]) -> Iterator[list[TableColumn]]:
         """Yield some columns of a table, piece by piece."""
@@ -167,17 +152,14 @@ class _Conversion:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        values, free = plain(column), column.table.free
+        values = plain(column)
         if not is_text(values.type):
             if self.text:
                 raise InputError(f"Ids must be all integers or all text; {column} holds integers.")
             return values.to_numpy()
-        values = pc.ascii_trim_whitespace(values) if free else values
-        if (row := pc.index(values, "").as_py()) >= 0:
-            raise InputError(f"{column.at(row)}: the id is missing.")
         if self.text:
             return values
-        if not free or not pc.all(pc.match_substring_regex(values, CANONICAL)).as_py():
+        if not column.table.free or not pc.all(pc.match_substring_regex(values, CANONICAL)).as_py():
             raise _TextIdsError
         try:
             return values.cast(pa.int64()).to_numpy()
@@ -186,27 +168,24 @@ class _Conversion:
 
     def _labels(self) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
         """Return one class per node, if the table has labels, and their names."""
+        import pyarrow as pa
+
         if self.head.label is None or self.head.labels is None:
             return None, ()
         at = self.nodes.names.index(self.head.label)
         given = self.options.label is not None
-        codes: dict[Any, int] = {}
-        parts: list[NDArray[Any]] = []
+        parts: list[Any] = []
         text = self.head.labels.dtype == object
         for (column,) in self._columns(self.nodes, [at], {at: "text"} if text else {}):
             found = labels_in(column, given)
             if found is None:
                 return None, ()
-            if text:
-                found = np.array([codes.setdefault(label, len(codes)) for label in found.tolist()])
-            parts.append(found)
-        if not text:
-            found = np.concatenate(parts)
-            return classes_of(found, found.size)
-        names = sorted(codes)
-        rank = np.empty(len(names), dtype=np.int64)
-        rank[[codes[name] for name in names]] = np.arange(len(names))
-        return rank[np.concatenate(parts)], tuple(names)
+            parts.append(pa.array(found).dictionary_encode() if text else found)
+        if text:
+            classes, names = coded(pa.chunked_array(parts))
+            return classes, tuple(names.to_pylist())
+        labels = np.concatenate(parts)
+        return classes_of(labels, labels.size)
 
     def _edge_batches(self) -> Iterator[tuple[Any, Any, Any]]:
         weight = [] if self.weight is None else [self.weight]
@@ -215,45 +194,42 @@ class _Conversion:
             yield self._plain(source), self._plain(target), weights_in(weights[0]) if weights else None
 
     def _write_edges(self, ids: IntegerIds | TextIds) -> None:
-        """Sort the edges by target, then, if the graph is directed, by source."""
+        """Sort the edges by target and, if the graph is directed, by source."""
         direction = self.options.direction or "both"
-        weighted = self.weight is not None
         entries = max(1 << 18, (self.memory - _BASE) // 4 // _ENTRY)
-        sorter = EdgeSorter(self.work, ids.count, weighted, entries)
+        sides = ("incoming",) if direction == "both" else ("incoming", "outgoing")
+        sorters = {side: EdgeSorter(self.work, ids.count, self.weight is not None, entries) for side in sides}
         loops = dropped = total = 0
         for found in ids.ends(self._edge_batches()):
-            row, column, weights, strange = self._known(found)
+            row, column, weights, others = self._known(found)
             total += row.size
-            dropped += strange
+            dropped += others
             kept = row != column if weights is None else (row != column) & (weights > 0)
             loops += int((row == column).sum())
             if not kept.all():
                 row, column, weights = row[kept], column[kept], None if weights is None else weights[kept]
             if direction == "out":
                 row, column = column, row
-            sorter.add(row, column, weights, reverse=direction == "both")
+            for sorter in sorters.values():
+                sorter.add(row, column, weights, reverse=direction == "both")
+                row, column = column, row
         if dropped:
             log.info("%s: %s edges dropped, ends not in %s.", self.edges.where, f"{dropped:,}", self.nodes.where)
         if not total:
             raise InputError(f"{self.edges.where}: no edge has both ends in {self.nodes.where}.")
         if loops:
             log.info("%s: %s self-loops removed (encoders add their own).", self.name, f"{loops:,}")
-        self.writer.neighbors("incoming", sorter.parts())
-        if direction == "both":
-            return
-        transposed = EdgeSorter(self.work, ids.count, weighted, entries)
-        for row, column, weights in self.writer.entries("incoming"):
-            transposed.add(column, row, weights if weighted else None, reverse=False)
-        self.writer.neighbors("outgoing", transposed.parts())
+        for side, sorter in sorters.items():
+            self.writer.neighbors(side, sorter.parts())
 
     def _known(self, found: Ends) -> tuple[Any, Any, Any, int]:
         """Return target, source and weight of edges between known nodes, and how many others there were."""
-        source, target, weights, strange = found
-        if strange is None:
+        source, target, weights, unknown = found
+        if unknown is None:
             return target, source, weights, 0
         if self.options.unknown != "drop":
             raise InputError(
-                f"{self.edges.where}: the node {shown(strange)} is not in {self.nodes.where}, column "
+                f"{self.edges.where}: the node {shown(unknown)} is not in {self.nodes.where}, column "
                 f"{self.nodes.names[self.id]!r}; unknown='drop' leaves out such edges."
             )
         kept = (source >= 0) & (target >= 0)
@@ -280,7 +256,7 @@ class _Conversion:
             "direction": self.options.direction or "both",
         })  # fmt: skip
         if schema.left_out:
-            tell_columns(schema, self.edges.where)
+            log_columns(schema, self.edges.where)
         return schema
 
     def _chosen(self) -> tuple[list[Raw], FeatureSchema]:

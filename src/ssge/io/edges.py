@@ -1,4 +1,4 @@
-"""A table of edges: its columns for ends and weight, and the positions of the ends among the nodes."""
+"""A table of edges: the columns of source, target and weight, and the ends as positions of nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ssge.errors import InputError, shown
 from ssge.graph import Direction, wrong_weight
 from ssge.io.ids import encode, hint, refuse_repeats
 from ssge.io.options import ReadOptions
-from ssge.io.tables import Table, TableColumn, is_number, is_text, named, numbers, position
+from ssge.io.tables import Table, TableColumn, is_number, is_text, named, numbers, open_table, position
 from ssge.schema import FeatureSchema
 
 log = logging.getLogger(__name__)
@@ -46,6 +46,12 @@ class Edges(NamedTuple):
     weights: NDArray[np.float64] | None
     weight: str | None
     values: dict[str, NDArray[np.float64]]
+
+
+def open_edges(edges: Any, options: ReadOptions, schema: FeatureSchema) -> Table:
+    """Open the edge table; names of columns that the options give help to find its header."""
+    asked = (options.source, options.target, options.weight, *(column for column, _ in schema.edge_columns))
+    return open_table(edges, "edges", options, ENDS, asked, doubt=False)
 
 
 def usual_ends(names: Sequence[str]) -> tuple[int, int] | None:
@@ -118,7 +124,7 @@ def read_edges(table: Table, nodes: TableColumn | None, options: ReadOptions, sc
     rank[order] = np.arange(order.size, dtype=np.int32)
     pair = np.stack([rank[codes] for codes in encoded.codes[-2:]])
     found = Edges(pair, encoded.ids[order], weights, None if weight is None else table.names[weight], values)
-    return found if nodes is None else _settled(found, table, ids, nodes, options.unknown or "error")
+    return found if nodes is None else _resolve_unknown(found, table, ids, nodes, options.unknown or "error")
 
 
 def weight_of(table: Table, weight: str | int | None, ends: tuple[int, int], schema: FeatureSchema) -> int | None:
@@ -171,16 +177,18 @@ def _like_a_matrix(table: Table, rows: int) -> bool:
     )
 
 
-def _settled(edges: Edges, table: Table, columns: Sequence[TableColumn], nodes: TableColumn, unknown: str) -> Edges:
+def _resolve_unknown(
+    edges: Edges, table: Table, columns: Sequence[TableColumn], nodes: TableColumn, unknown: str
+) -> Edges:
     """Refuse, add or drop ends that are not in the node table."""
     n = len(nodes.values)
-    strange = edges.ends >= n
+    unlisted = edges.ends >= n
     count = edges.ids.size - n
     if not count:
         return edges
     if unknown == "error":
-        row = int(np.argmax(strange.any(axis=0)))
-        end = int(np.argmax(strange[:, row]))
+        row = int(np.argmax(unlisted.any(axis=0)))
+        end = int(np.argmax(unlisted[:, row]))
         found = edges.ids[edges.ends[end, row]]
         others = f" ({count:,} such ids)" if count > 1 else ""
         raise InputError(
@@ -190,7 +198,7 @@ def _settled(edges: Edges, table: Table, columns: Sequence[TableColumn], nodes: 
     if unknown == "add":
         log.info("%s: %s nodes added that are not in %s.", table.where, f"{count:,}", nodes.table.where)
         return edges
-    kept = ~strange.any(axis=0)
+    kept = ~unlisted.any(axis=0)
     log.info("%s: %s edges dropped, ends not in %s.", table.where, f"{(~kept).sum():,}", nodes.table.where)
     if not kept.any():
         raise InputError(f"{table.where}: no edge has both ends in {nodes}, so unknown='drop' would leave none.")
@@ -200,7 +208,7 @@ def _settled(edges: Edges, table: Table, columns: Sequence[TableColumn], nodes: 
 
 
 def _elsewhere(node: Any, ids: TableColumn) -> str:
-    """Return the advice to take another column of the node table as ids if one holds a node that the ids lack."""
+    """Return the advice to use another column as ids, if one holds a node that the ids lack."""
     others = [i for i, name in enumerate(ids.table.names[:_LOOKED_AT]) if name != ids.name]
     for i, column in zip(others, ids.table.read(others, text=others).columns if others else (), strict=True):
         if (is_text(column.type) or is_number(column.type)) and str(node) in map(str, column.to_pylist()):
@@ -212,14 +220,10 @@ def _elsewhere(node: Any, ids: TableColumn) -> str:
 def weights_in(column: TableColumn) -> NDArray[np.float64]:
     """Return a column of weights, checked."""
     values = numbers(column)
-    absent = np.isnan(values)
-    row, why = int(np.argmax(absent)), "a weight must be finite and not negative; found none"
-    if not absent.any():
-        wrong = wrong_weight(values, np.float32)
-        if wrong is None:
-            return values
+    if (wrong := wrong_weight(values, np.float32)) is not None:
         row, why = wrong
-    raise InputError(f"{column.at(row)}: {why}.")
+        raise InputError(f"{column.at(row)}: {why.replace('found nan', 'found none')}.")
+    return values
 
 
 def aggregate(edges: Edges, name: str, how: str, direction: Direction) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ import mmap
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ssge.errors import InputError, UnknownNameError, cut, nearest, one_line, shown
 from ssge.files import atomic
 from ssge.foreign import find
+from ssge.io.graph_writer import ArrayFile
 from ssge.io.ids import CANONICAL
 from ssge.io.matrices import check_array
 from ssge.io.results import refuse_existing, write_tables
@@ -58,7 +59,7 @@ def find_ids(known: NDArray[Any], ids: Iterable[Any]) -> NDArray[np.int64]:
 
 
 def check_embedding_target(path: Path, force: bool) -> None:
-    """Refuse a file that has another ending, or that exists with one that goes with it, before any work for it."""
+    """Refuse an unknown ending, and a file or a file of ids beside it that exists, before anything is computed."""
     _reader(path)
     refuse_existing([path, _ids_beside(path)] if path.suffix.casefold() == ".npy" else [path], force)
 
@@ -190,11 +191,9 @@ def _write_npy(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None
     import pyarrow.parquet as pq
 
     with atomic(path) as matrix, atomic(_ids_beside(path)) as beside:
-        with matrix.open("wb") as file:
-            header = {"descr": vectors.dtype.str, "fortran_order": False, "shape": vectors.shape}
-            np.lib.format.write_array_header_1_0(file, header)
+        with closing(ArrayFile(matrix, vectors.dtype, vectors.shape[1])) as file:
             for _, part in _parts(vectors):
-                file.write(np.ascontiguousarray(part).data)
+                file.append(part)
         pq.write_table(pa.table([ids], names=["id"]), beside, **_PLAIN)
         path.unlink(missing_ok=True)  # never leave old vectors beside new ids
 
@@ -226,19 +225,21 @@ def _ids_beside(path: Path) -> Path:
 
 
 def _write_word2vec(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None:
+    import pyarrow as pa
     from pyarrow import csv
 
-    bad = [text for text in map(str, ids.to_pylist()) if text.split() != [text]]
+    names = [str(node) for node in ids.to_pylist()]
+    bad = [name for name in names if name.split() != [name]]
     if bad:
         raise InputError(f"ids must not be empty or hold white space in {path.suffix} files; received {shown(bad[0])}.")
-    options = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
+    options = csv.WriteOptions(include_header=False, delimiter=" ")
     with atomic(path) as temporary, temporary.open("wb") as file:
         file.write("{} {}\n".format(*vectors.shape).encode())
-        if any('"' in str(text) for text in ids.to_pylist()):  # Arrow does not write quotation marks without quoting
-            for text, row in zip(ids.to_pylist(), vectors, strict=True):
-                file.write(" ".join([text, *(str(number) for number in row)]).encode() + b"\n")
-        else:
-            csv.write_csv(_table(ids, vectors), file, options)
+        for rows, part in _parts(vectors):
+            numbers = pa.BufferOutputStream()
+            csv.write_csv(_table(ids[rows], part).drop_columns("id"), numbers, options)
+            lines = numbers.getvalue().to_pybytes().splitlines(keepends=True)
+            file.writelines(f"{name} ".encode() + line for name, line in zip(names[rows], lines, strict=True))
 
 
 def _read_word2vec(path: Path) -> Embedding:

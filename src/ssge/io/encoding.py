@@ -1,4 +1,4 @@
-"""Columns as features: the encoding is fitted once, stored in a schema, and then applied in the same way."""
+"""Columns as features: the encoding is fitted once, stored in a schema, and applied to every graph."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, shown
-from ssge.io.bags import encode_bag, encode_text, fit_text
 from ssge.io.columns import MOST_NAMED_LEVELS, Raw
 from ssge.schema import Column
 
@@ -20,13 +19,15 @@ log = logging.getLogger(__name__)
 Missing: TypeAlias = Literal["error", "impute"]
 Scale: TypeAlias = Literal["none", "standard"]
 
+MOST_WORDS = 4_096
+"""Words of one text column, the most frequent ones; words in one row only are left out."""
 _SPREADS = 100
 
 
 def fit(raw: Raw, missing: Missing, scale: Scale) -> Column:
     """Return how to encode a column: levels, fill values, means and standard deviations."""
     if raw.kind == "text":
-        words, idf = fit_text(raw.values)
+        words, idf = _fit_text(raw.values)
         if not words:
             raise InputError(f"{raw.at(0)}: no word occurs in two rows; leave the column out of text.")
         return Column(name=raw.name, kind="text", note=raw.note, levels=words, idf=idf)
@@ -44,7 +45,7 @@ def fit(raw: Raw, missing: Missing, scale: Scale) -> Column:
 
 
 class ColumnFit:
-    """The encoding of a column that is seen at once or piece by piece: levels, or means and deviations.
+    """The encoding of a column, fitted at once or in batches: levels, or means and standard deviations.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ class ColumnFit:
         return self.leveled or self.impute or self.scaled
 
     def add(self, raw: Raw) -> None:
-        """Take in some rows."""
+        """Update the fit with some rows."""
         self.rows += raw.values.shape[0]
         self.absent += int(raw.missing().sum())
         if self.leveled:
@@ -90,11 +91,6 @@ class ColumnFit:
             self.peak = np.maximum(self.peak, np.abs(filled).max(axis=0, initial=0))
         self.count += count
 
-    def spread(self) -> NDArray[np.float64]:
-        """Return the standard deviations; exactly 0 where only rounding errors remain."""
-        deviations = np.sqrt(self.square / np.maximum(self.count, 1))
-        return np.where(deviations > max(4, self.rows) * np.finfo(np.float64).eps * self.peak, deviations, 0.0)
-
     def column(self) -> Column:
         """Return the encoding."""
         fixed: dict[str, Any] = {"name": self.head.name, "kind": self.head.kind, "note": self.head.note}
@@ -103,20 +99,15 @@ class ColumnFit:
             raise _no_values(self.head)
         if self.leveled:
             return Column(**fixed, levels=tuple(sorted(self.levels)), fill=(0.0,) if self.impute else ())
-        means, spread = tuple(self.mean.tolist()), self.spread()
+        means, deviations = tuple(self.mean.tolist()), np.sqrt(self.square / np.maximum(self.count, 1))
+        rounding = max(4, self.rows) * np.finfo(np.float64).eps * self.peak  # a constant column is not divided by it
         return Column(
             **fixed,
             width=len(means),
             fill=means if self.impute else (),
             means=means if self.scaled else (),
-            deviations=tuple(np.where(spread > 0, spread, 1.0).tolist()) if self.scaled else (),
+            deviations=tuple(np.where(deviations > rounding, deviations, 1.0).tolist()) if self.scaled else (),
         )
-
-
-def _refuse_missing(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> None:
-    """Refuse missing values if the column has no fill values."""
-    if absent.any() and not column.fill:
-        raise InputError(f"{raw.at(int(np.argmax(absent)))}: the value is missing; missing='impute' fills it in.")
 
 
 def _no_values(raw: Raw) -> InputError:
@@ -132,11 +123,8 @@ def _refuse_infinite(raw: Raw, values: NDArray[Any]) -> None:
 
 def warn_of_spreads(raws: Sequence[Raw], name: str) -> None:
     """Warn if some columns of numbers vary far more than others, since they dominate the embedding."""
-    fits = {raw.name: ColumnFit(raw, "error", "standard") for raw in raws if raw.kind == "number"}
-    for raw in raws:
-        if raw.name in fits:
-            fits[raw.name].add(raw)
-    spreads = {column: spread for column, fit in fits.items() if (spread := float(fit.spread()[0])) > 0}
+    columns = {raw.name: raw.values for raw in raws if raw.kind == "number"}
+    spreads = {column: float(np.nanstd(x)) for column, x in columns.items() if np.nanmin(x) < np.nanmax(x)}
     if spreads and max(spreads.values()) > _SPREADS * min(spreads.values()):
         wide, narrow = max(spreads, key=spreads.__getitem__), min(spreads, key=spreads.__getitem__)
         log.warning(
@@ -148,30 +136,27 @@ def warn_of_spreads(raws: Sequence[Raw], name: str) -> None:
 def encode(raw: Raw, column: Column) -> Any:
     """Return the features of one column, n x its number of names, dense or sparse."""
     absent = raw.missing()
-    if raw.kind == "category":
-        block = _one_hot(raw, column, absent)
-    elif raw.kind == "bag":
-        block, others = encode_bag(raw.values, raw.levels, column)
-        if others:
-            log.info("column %r: %s ids not seen before are left out.", raw.name, f"{others:,}")
+    if absent.any() and not column.fill:
+        raise InputError(f"{raw.at(int(np.argmax(absent)))}: the value is missing; missing='impute' fills it in.")
+    if raw.kind in ("category", "bag"):
+        block = _counts(raw, column)
     elif raw.kind == "text":
-        block = encode_text(raw.values, column)
+        block = _encode_text(raw.values, column)
     elif sp.issparse(raw.values):
         block = raw.values
     else:
-        block = _numbers(raw, column, absent)
+        block = _numbers(raw, column)
     if column.indicator:
         flag = absent.astype(np.float32)[:, None]
         return sp.hstack([block, flag], format="csr") if sp.issparse(block) else np.hstack([block, flag])
     return block
 
 
-def _numbers(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> NDArray[np.float32]:
+def _numbers(raw: Raw, column: Column) -> NDArray[np.float32]:
     values = raw.values
     if values.shape[1] != column.width:
         raise InputError(f"{raw.at(0)}: {column.width} numbers per row expected, {values.shape[1]} found.")
-    _refuse_missing(raw, column, absent)
-    if absent.any():
+    if np.isnan(values).any():
         values = np.where(np.isnan(values), column.fill, values)
     if column.means:
         values = (values - np.array(column.means)) / np.array(column.deviations)
@@ -179,17 +164,48 @@ def _numbers(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> NDArray[np.
     return np.asarray(values, dtype=np.float32)
 
 
-def _one_hot(raw: Raw, column: Column, absent: NDArray[np.bool_]) -> sp.csr_array:
+def _counts(raw: Raw, column: Column) -> sp.csr_array:
+    """Return the counts of the fitted levels per row: one-hot for a category, any counts for a bag.
+
+    Levels not seen before are left out.
+    """
+    counts = raw.values
+    if raw.kind == "category":
+        known = raw.values >= 0
+        indptr = np.concatenate([[0], np.cumsum(known)])
+        shape = (known.size, len(raw.levels))
+        counts = sp.csr_array((np.ones(indptr[-1], np.float32), raw.values[known], indptr), shape=shape)
+    if raw.levels == column.levels:
+        return counts
     place = {level: i for i, level in enumerate(column.levels)}
-    rank = np.array([*(place.get(level, -1) for level in raw.levels), -1], dtype=np.int64)
-    codes = rank[raw.values]  # the last entry is what -1, a missing value, leads to
-    unseen = (codes < 0) & ~absent
-    if unseen.any():
-        new = [level for level in raw.levels if level not in place]
-        count = f"{unseen.sum():,}"
-        log.info("column %r: %s rows have a level not seen before (%s), encoded as zeros.", raw.name, count, shown(new))
-    _refuse_missing(raw, column, absent)
-    known = codes >= 0
-    indptr = np.concatenate([[0], np.cumsum(known)])
-    shape = (codes.size, len(column.levels))
-    return sp.csr_array((np.ones(int(known.sum()), np.float32), codes[known], indptr), shape=shape)
+    rank = np.array([place.get(level, -1) for level in raw.levels], dtype=np.int64)
+    old, new = np.flatnonzero(rank >= 0), np.flatnonzero(rank < 0)
+    if rows := np.count_nonzero(np.diff(counts[:, new].indptr)):
+        found = shown([raw.levels[i] for i in new])
+        log.info(
+            "column %r: %s rows have a level not seen before (%s), encoded as zeros.", raw.name, f"{rows:,}", found
+        )
+    pick = sp.csr_array((np.ones(old.size, np.float32), (old, rank[old])), shape=(rank.size, len(place)))
+    return sp.csr_array(counts @ pick)
+
+
+def _fit_text(texts: NDArray[Any]) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    """Return the vocabulary and the idf of each word: log((1 + n) / (1 + rows with the word)) + 1."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    model = TfidfVectorizer(min_df=2, max_features=MOST_WORDS)
+    try:
+        model.fit(texts)
+    except ValueError:  # scikit-learn raises it when no word is left
+        return (), ()
+    return tuple(model.get_feature_names_out().tolist()), tuple(model.idf_.tolist())
+
+
+def _encode_text(texts: NDArray[Any], column: Column) -> sp.csr_array:
+    """Return the TF-IDF of the vocabulary, rows of unit norm; zeros for a text without any of its words."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.preprocessing import normalize
+
+    counts = CountVectorizer(vocabulary=list(column.levels)).transform(texts)
+    weighted = sp.csr_array(counts @ sp.diags_array(np.array(column.idf)))
+    return sp.csr_array(normalize(weighted), dtype=np.float32)

@@ -1,44 +1,29 @@
-"""Files and objects that hold a whole graph: GraphML, GML, PyG data; each as parts or as two tables."""
+"""Files and objects that hold a whole graph: GraphML, GML and NetworkX as two tables, PyG data and OGB as parts."""
 
 from __future__ import annotations
 
 import io
 import logging
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssge.errors import InputError, one_line
 from ssge.foreign import Parts, take_apart
 from ssge.io.matrices import refuse_size
-from ssge.io.sources import content, refuse_unpacking
-from ssge.io.tables import ArrowTable, Table
+from ssge.io.sources import LIMIT, content, refuse_unpacking
+from ssge.io.tables import ArrowTable, TableColumn, numbers
+from ssge.io.text import TextTable
 
 log = logging.getLogger(__name__)
 
 
-class Tables(NamedTuple):
-    """A graph as its nodes and edges with all their attributes.
-
-    Attributes
-    ----------
-    nodes
-        The column ``id``, then one column per attribute.
-    edges
-        The columns ``source`` and ``target``, then one column per attribute; None if there are no edges.
-    undirected
-        Each edge has both directions.
-    """
-
-    nodes: Table
-    edges: Table | None
-    undirected: bool
-
-
-def read_graphml(path: Path, limit: int) -> Tables:
+def read_graphml(path: Path, limit: int) -> tuple[ArrowTable, ArrowTable]:
     """Read GraphML; document types are refused, since entities can make a small file huge in memory."""
     import networkx as nx
 
@@ -53,21 +38,21 @@ def read_graphml(path: Path, limit: int) -> Tables:
 
 
 def _named(node: str | None) -> str:
-    """Return the id of a node; without this, NetworkX would join edges without an end to a node called None."""
+    """Return the id of a node; by default NetworkX makes a node None of a missing one."""
     if node is None:
         raise ValueError("a node without id, or an edge without source or target")
     return node
 
 
 class _InOnePiece(io.BytesIO):
-    """Bytes that are read in one piece: old versions of expat begin a long attribute again with each further piece."""
+    """Bytes that are read in one piece: old versions of expat restart a long attribute with each piece."""
 
     def read(self, size: int | None = -1) -> bytes:
         return super().read(1 << 30)
 
 
-def read_gml(path: Path, limit: int) -> Tables:
-    """Read GML; nodes are called by their label if they have any, else by their id."""
+def read_gml(path: Path, limit: int) -> tuple[ArrowTable, ArrowTable]:
+    """Read GML; ids are the labels of the nodes if they have labels."""
     import networkx as nx
 
     try:
@@ -86,9 +71,11 @@ def read_gml(path: Path, limit: int) -> Tables:
     return from_networkx(graph, str(path))
 
 
-def from_networkx(graph: Any, where: str) -> Tables:
-    """Turn a NetworkX graph into two tables, attributes as columns."""
+def from_networkx(graph: Any, where: str) -> tuple[ArrowTable, ArrowTable]:
+    """Return a NetworkX graph as tables of edges (``source``, ``target``) and nodes (``id``), attributes as columns."""
     import pyarrow as pa
+
+    undirected = not graph.is_directed()
 
     def table(keys: dict[str, list[Any]], data: list[dict[Any, Any]], what: str) -> ArrowTable:
         for name, values in keys.items():
@@ -103,7 +90,7 @@ def from_networkx(graph: Any, where: str) -> Tables:
                 arrays.append(pa.array(values))
             except (pa.ArrowException, TypeError, OverflowError) as error:
                 raise InputError(f"{where}: {what} {name!r} is not of one kind: {one_line(error)}") from None
-        return ArrowTable(pa.table(arrays, names=list(columns)), f"{where}, {what}s")
+        return ArrowTable(pa.table(arrays, names=list(columns)), f"{where}, {what}s", undirected)
 
     if not len(graph):
         raise InputError(f"{where} has no nodes.")
@@ -111,16 +98,15 @@ def from_networkx(graph: Any, where: str) -> Tables:
     if not (all(type(i) is int for i in ids) or all(isinstance(i, str) for i in ids)):
         raise InputError(f"{where}: ids must be all integers or all text; Graph.of takes any other.")
     ends = list(graph.edges(data=True))
+    if not ends:
+        raise InputError(f"{where} has no edges.")
     nodes = table({"id": ids}, attributes, "node attribute")
-    edges = None
-    if ends:
-        pair = {"source": [_plain(u) for u, _, _ in ends], "target": [_plain(v) for _, v, _ in ends]}
-        edges = table(pair, [data for _, _, data in ends], "edge attribute")
-    return Tables(nodes, edges, not graph.is_directed())
+    pair = {"source": [_plain(u) for u, _, _ in ends], "target": [_plain(v) for _, v, _ in ends]}
+    return table(pair, [data for _, _, data in ends], "edge attribute"), nodes
 
 
 def _plain(value: Any) -> Any:
-    """Return an attribute as Arrow takes it: arrays and tensors as lists."""
+    """Return an attribute for Arrow: arrays and tensors as lists."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -176,3 +162,59 @@ def _refuse_views(path: Path, found: Any, limit: int) -> int:
             entries += int(tensor.values().numel())
             refuse_size(path, max(tensor.shape, default=0), limit, entries)
     return entries
+
+
+def read_ogb(paths: Mapping[str, Path], limit: int = LIMIT) -> Parts:
+    """Read edges, features and labels; labels only where each node has one.
+
+    Parameters
+    ----------
+    paths
+        Files by name: edge, and where they exist num-node-list, node-feat and node-label, each .csv.gz.
+    limit
+        Most bytes to unpack per file.
+    """
+    found: dict[str, NDArray[Any]] = {
+        name: _numbers(paths[f"node-{name}.csv.gz"], limit)
+        for name in ("feat", "label")
+        if f"node-{name}.csv.gz" in paths
+    }
+    if "num-node-list.csv.gz" in paths:
+        sizes = read_integers(paths["num-node-list.csv.gz"], 1, limit)
+        if sizes.size != 1:
+            raise InputError(f"{paths['num-node-list.csv.gz']} must have 1 row, for one graph; received {sizes.size}.")
+        n = int(sizes[0, 0])
+    elif found:
+        n = len(found.get("label", found.get("feat", ())))
+    else:
+        raise InputError(f"No such file: {paths['edge.csv.gz'].with_name('num-node-list.csv.gz')}.")
+    edges = read_integers(paths["edge.csv.gz"], 2, limit).T
+    features, labels = found.get("feat"), found.get("label")
+    refuse_size(paths["edge.csv.gz"], n, limit, edges.size + sum(len(array) for array in found.values()))
+    if features is not None and len(features) != n:
+        raise InputError(f"{paths['node-feat.csv.gz']} must have {n:,} rows; received {len(features):,}.")
+    whole = labels is not None and labels.shape == (n, 1) and not (labels % 1).any()
+    return Parts(
+        features=None if features is None else features.astype(np.float32),
+        edges=edges,
+        labels=labels[:, 0].astype(np.int64) if labels is not None and whole else None,
+        num_nodes=n,
+    )
+
+
+def read_integers(path: Path, columns: int, limit: int = LIMIT) -> NDArray[np.int64]:
+    """Read a CSV file of whole numbers without a header."""
+    values = _numbers(path, limit)
+    if values.shape[1] != columns or (values % 1).any() or (values < 0).any() or (values > 2**53).any():
+        raise InputError(f"{path} must hold {columns} whole number(s) per row.")
+    return values.astype(np.int64)
+
+
+def _numbers(path: Path, limit: int) -> NDArray[np.float64]:
+    text = TextTable(path, delimiter=",", header=False, limit=limit)
+    data = text.read(range(len(text.names)))
+    matrix = np.column_stack([numbers(TableColumn(text, str(i), column)) for i, column in enumerate(data.columns)])
+    if np.isnan(matrix).any():
+        row = int(np.argmax(np.isnan(matrix).any(axis=1)))
+        raise InputError(f"{text.place(row)}: a number is missing.")
+    return matrix

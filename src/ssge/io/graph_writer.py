@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +20,19 @@ from ssge.graph import Graph
 from ssge.io.graph_folder import FEATURES, FORMAT, MANIFEST, SCHEMA, VERSION, StoredGraph, manifest
 from ssge.schema import FeatureSchema
 
-_HEADER = 128
 _ROWS = 1 << 14
 
 
 class ArrayFile:
     """A .npy file that grows by rows.
 
-    Written by hand because `numpy.save` wants the whole array, and `numpy.lib.format.open_memmap` its size beforehand.
+    `numpy.save` needs the whole array, and `numpy.lib.format.open_memmap` its final size.
     """
 
     def __init__(self, path: Path, dtype: Any, width: int | None = None) -> None:
         self.dtype, self.width, self.rows = np.dtype(dtype), width, 0
         self._file = path.open("wb")
-        self._file.write(bytes(_HEADER))
+        self._write_header()
 
     def append(self, rows: Any) -> None:
         """Add rows at the end."""
@@ -42,13 +41,16 @@ class ArrayFile:
         self.rows += array.shape[0]
 
     def close(self) -> None:
-        """Write the header and close the file."""
-        shape = f"({self.rows},)" if self.width is None else f"({self.rows}, {self.width})"
-        text = f"{{'descr': '{self.dtype.str}', 'fortran_order': False, 'shape': {shape}, }}"
+        """Write the final header and close the file."""
         self._file.seek(0)
-        self._file.write(b"\x93NUMPY\x01\x00" + (_HEADER - 10).to_bytes(2, "little"))
-        self._file.write(text.ljust(_HEADER - 11).encode() + b"\n")
+        self._write_header()
         self._file.close()
+
+    def _write_header(self) -> None:
+        """Write the header, which NumPy gives the same length for any number of rows."""
+        shape = (self.rows,) if self.width is None else (self.rows, self.width)
+        header = {"descr": self.dtype.str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(self._file, header)
 
 
 class GraphWriter:
@@ -66,14 +68,9 @@ class GraphWriter:
         self.path, self.num_nodes = path, num_nodes
         self.index_type = np.int32 if num_nodes < 2**31 else np.int64
 
-    @contextmanager
-    def array(self, name: str, dtype: Any, width: int | None = None) -> Iterator[ArrayFile]:
+    def array(self, name: str, dtype: Any, width: int | None = None) -> closing[ArrayFile]:
         """Open an array of the folder."""
-        file = ArrayFile(self.path / name, dtype, width)
-        try:
-            yield file
-        finally:
-            file.close()
+        return closing(ArrayFile(self.path / name, dtype, width))
 
     def neighbors(self, side: str, parts: Iterable[tuple[Any, Any, Any]]) -> None:
         """Write in- or out-neighbors from parts with some nodes each: counts, indices, and weights or None."""
@@ -94,27 +91,17 @@ class GraphWriter:
         if ones:
             (self.path / f"{side}.weights.npy").unlink()
 
-    def entries(self, side: str, size: int = 1 << 20) -> Iterator[tuple[Any, Any, Any]]:
-        """Yield row, column and weight of entries that were written, some at a time."""
-        indptr = np.load(self.path / f"{side}.indptr.npy")
-        values = self.path / f"{side}.weights.npy"
-        for start in range(0, int(indptr[-1]), size):
-            stop = min(start + size, int(indptr[-1]))
-            row = np.searchsorted(indptr, np.arange(start, stop), side="right") - 1
-            weights = _read(values, start, stop) if values.exists() else np.ones(stop - start, np.float32)
-            yield row, _read(self.path / f"{side}.indices.npy", start, stop), weights
-
     def sample_edges(self, rows: int, most: int = 1 << 16) -> Any:
         """Return the edges between the first rows, up to about ``most``, evenly spread, as 2 x k positions."""
         indptr = np.load(self.path / "incoming.indptr.npy", mmap_mode="r")
-        end, found = int(indptr[min(rows, self.num_nodes)]), []
+        end, found = int(indptr[min(rows, self.num_nodes)]), [np.empty((2, 0), dtype=np.int64)]
         step = max(1, end // most)
         for start in range(0, end, 1 << 20):
-            stop = min(start + (1 << 20), end)
-            chosen = np.arange(start + -start % step, stop, step)
-            source = _read(self.path / "incoming.indices.npy", start, stop)[chosen - start]
+            chosen = np.arange(start + -start % step, min(start + (1 << 20), end), step)
+            # Mapped again for each piece, since mapped pages count as memory of the process.
+            source = np.load(self.path / "incoming.indices.npy", mmap_mode="r")[chosen]
             found.append(np.stack([source, np.searchsorted(indptr, chosen, side="right") - 1]))
-        edges = np.concatenate(found, axis=1) if found else np.empty((2, 0), dtype=np.int64)
+        edges = np.concatenate(found, axis=1)
         return edges[:, edges[0] < rows]
 
     def ids(self, parts: Iterable[Any], text: bool) -> None:
@@ -125,32 +112,34 @@ class GraphWriter:
                     file.append(part)
             return
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         end = 0
         with self.array("ids.offsets.npy", np.int64) as offsets, self.array("ids.text.npy", np.uint8) as content:
             offsets.append([0])
             for part in parts:
-                given = part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([pa.array(part, pa.string())])
-                column = pa.concat_arrays(given.cast(pa.large_string()).chunks or [pa.array([], pa.large_string())])
-                starts = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column) + 1]
-                if column.buffers()[2] is not None:
-                    content.append(np.frombuffer(column.buffers()[2], np.uint8)[starts[0] : starts[-1]])
-                offsets.append(starts[1:] - starts[0] + end)
-                end += int(starts[-1] - starts[0])
+                column = part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([pa.array(part, pa.string())])
+                found = "".join(column.to_pylist()).encode()
+                content.append(np.frombuffer(found, np.uint8))
+                offsets.append(end + np.cumsum(pc.binary_length(column).to_numpy(), dtype=np.int64))
+                end += len(found)
 
-    def finish(self, name: str, class_names: Iterable[str] = (), schema: FeatureSchema | None = None) -> None:
-        """Write the manifest, after all arrays."""
+    def finish(self, name: str, labels: Any, class_names: Iterable[str], schema: FeatureSchema | None) -> None:
+        """Write labels and schema, if there are any, and the manifest, after all other arrays."""
+        if labels is not None:
+            with self.array("labels.npy", np.int64) as file:
+                file.append(labels)
         if schema is not None:
             (self.path / SCHEMA).write_text(schema.model_dump_json(indent=1) + "\n", "utf-8")
         files = {
             path.name: {"bytes": path.stat().st_size, "sha256": file_digest(path)}
             for path in sorted(self.path.iterdir())
         }
-        outgoing = [file for file in files if file.startswith("outgoing")]
-        symmetric = all(files[file] == files.get(file.replace("outgoing", "incoming")) for file in outgoing)
-        for file in outgoing if symmetric else ():
-            (self.path / file).unlink()
-            del files[file]
+        outgoing = [one for one in files if one.startswith("outgoing")]
+        symmetric = all(files[one] == files.get(one.replace("outgoing", "incoming")) for one in outgoing)
+        for one in outgoing if symmetric else ():
+            (self.path / one).unlink()
+            del files[one]
         sides = ("incoming",) if symmetric else ("incoming", "outgoing")
         degrees = [np.diff(np.load(self.path / f"{side}.indptr.npy", mmap_mode="r")) for side in sides]
         features = np.load(self.path / FEATURES, mmap_mode="r")
@@ -177,7 +166,7 @@ class GraphWriter:
 def graph_folder(path: Path, force: bool = False) -> Iterator[Path]:
     """Yield a new folder beside ``path`` that takes its place when the block ends well, and is removed otherwise.
 
-    Only a graph folder without any other file is replaced, and only if ``force`` says so. The block may use the folder
+    Only a graph folder without any other file is replaced, and only with ``force``. The block may use the folder
     ``work`` beside the new one, on the same disk.
     """
     check_target(path, force)
@@ -193,7 +182,7 @@ def graph_folder(path: Path, force: bool = False) -> Iterator[Path]:
         yield new
         for file in [*new.iterdir(), new]:
             sync(file)
-        check_target(path, force)  # somebody may have written there meanwhile
+        check_target(path, force)  # another process may have written there meanwhile
         if path.exists():
             path.rename(made / "old")
         new.rename(path)
@@ -240,18 +229,5 @@ def write_graph(graph: Graph, path: Path, force: bool = False) -> StoredGraph:
                 rows = graph.features[start : start + _ROWS]
                 file.append(rows if isinstance(rows, np.ndarray) else rows.toarray())
         writer.ids([graph.node_ids.astype(str).tolist() if text else graph.node_ids], text)
-        if graph.labels is not None:
-            with writer.array("labels.npy", np.int64) as file:
-                file.append(graph.labels)
-        writer.finish(graph.name, graph.class_names, graph.schema)
+        writer.finish(graph.name, graph.labels, graph.class_names, graph.schema)
     return StoredGraph.open(path)
-
-
-def _read(path: Path, start: int, stop: int) -> Any:
-    """Return some entries of an array, not mapped: mapped pages would count as memory of the process."""
-    with path.open("rb") as file:
-        major = np.lib.format.read_magic(file)
-        assert major == (1, 0)
-        _, _, dtype = np.lib.format.read_array_header_1_0(file)
-        file.seek(start * dtype.itemsize, os.SEEK_CUR)
-        return np.fromfile(file, dtype, stop - start)

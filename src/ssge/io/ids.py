@@ -35,34 +35,17 @@ def encode(columns: Sequence[TableColumn], kind: Literal["integer", "text"] | No
     import pyarrow.types as kinds
 
     columns = [c._replace(values=plain(c)) for c in columns]
-    if kind == "text":
-        columns = [
-            c._replace(values=c.values.cast(pa.string())) if kinds.is_int64(c.values.type) else c for c in columns
-        ]
-    elif kind == "integer":
-        columns = [c if kinds.is_int64(c.values.type) else c._replace(values=_as_integers(c, None)) for c in columns]
     integers = next((c for c in columns if kinds.is_int64(c.values.type)), None)
-    text = next((c for c in columns if not c.table.free and c is not integers and is_text(c.values.type)), None)
-    if integers and text:
+    text = next((c for c in columns if is_text(c.values.type) and not c.table.free), None)
+    if kind is None and integers and text:
         raise _mixed(integers, text, 0)
-    if integers:
-        joined = [c if kinds.is_int64(c.values.type) else c._replace(values=_as_integers(c, integers)) for c in columns]
-        dictionary, codes = _dictionary(joined)
+    if kind == "integer" or (kind is None and integers):
+        other = integers if kind is None else None
+        dictionary, codes = _dictionary([_as_integers(c, other) for c in columns], pa.int64())
         return Encoded(dictionary.to_numpy(), codes)
-    if text:  # those of text files lose their blanks before they are compared, and only they
-        columns = [c._replace(values=pc.ascii_trim_whitespace(c.values)) if c.table.free else c for c in columns]
-    dictionary, codes = _dictionary(columns)
-    if not text:
-        again = pc.dictionary_encode(pc.ascii_trim_whitespace(dictionary))
-        if len(again.dictionary) < len(dictionary):
-            rank = again.indices.to_numpy()
-            codes = [rank[part] for part in codes]
-        dictionary = again.dictionary
-    empty = pc.index(dictionary, "").as_py()
-    if empty >= 0:
-        column, part = next((c, p) for c, p in zip(columns, codes, strict=True) if (p == empty).any())
-        raise InputError(f"{column.at(int(np.argmax(part == empty)))}: the id is missing.")
-    if not text and kind != "text" and pc.all(pc.match_substring_regex(dictionary, CANONICAL)).as_py():
+    alike = all(kinds.is_string(c.values.type) for c in columns)
+    dictionary, codes = _dictionary([c.values for c in columns], pa.string() if alike else pa.large_string())
+    if kind is None and not text and pc.all(pc.match_substring_regex(dictionary, CANONICAL)).as_py():
         try:
             return Encoded(dictionary.cast(pa.int64()).to_numpy(), codes)
         except pa.ArrowInvalid:  # too long for 64 bits: text
@@ -104,7 +87,7 @@ def _number(node: Any) -> float | None:
 
 
 def plain(column: TableColumn) -> Any:
-    """Return the values as int64 or text; a missing one is an error."""
+    """Return the values as int64 or text, that of text files without blanks around it; a missing one is an error."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as kinds
@@ -115,7 +98,11 @@ def plain(column: TableColumn) -> Any:
     if kinds.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if is_text(values.type):
-        return values if kinds.is_string(values.type) else values.cast(pa.large_string())
+        values = values if kinds.is_string(values.type) else values.cast(pa.large_string())
+        values = pc.ascii_trim_whitespace(values) if column.table.free else values
+        if (row := pc.index(values, "").as_py()) >= 0:
+            raise InputError(f"{column.at(row)}: the id is missing.")
+        return values
     if not kinds.is_integer(values.type):
         raise InputError(f"{column}: ids must be integers or text; received {values.type}.")
     try:
@@ -125,16 +112,18 @@ def plain(column: TableColumn) -> Any:
 
 
 def _as_integers(column: TableColumn, other: TableColumn | None) -> Any:
-    """Return a column of text as integers, since the ids of another table are, or those of the graph before."""
+    """Return a column as integers, since the ids of another table are, or those of the graph before."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    values = pc.ascii_trim_whitespace(column.values) if column.table.free else column.values
+    values = column.values
+    if pa.types.is_int64(values.type):
+        return values
     good = pc.match_substring_regex(values, CANONICAL)
     if not pc.all(good).as_py():
         row = pc.index(good, False).as_py()
-        if other is not None or not values[row].as_py():
-            raise _mixed(other or column, column._replace(values=values), row)
+        if other is not None:
+            raise _mixed(other, column, row)
         found = shown(values[row].as_py())
         raise InputError(f"{column.at(row)}: ids were integers in the graph of like; {found} is none.")
     try:
@@ -145,27 +134,17 @@ def _as_integers(column: TableColumn, other: TableColumn | None) -> Any:
 
 
 def _mixed(integers: TableColumn, text: TableColumn, row: int) -> InputError:
-    found = text.values[row].as_py()
-    if not found:
-        return InputError(f"{text.at(row)}: the id is missing.")
-    example = shown(integers.values[0].as_py())
+    whole, other = (shown(column.values[i].as_py()) for column, i in ((integers, 0), (text, row)))
     return InputError(
-        f"Ids must be all integers or all text; {integers} holds integers such as {example}, {text} text such as "
-        f"{shown(found)}."
+        f"Ids must be all integers or all text; {integers} holds integers such as {whole}, {text} text such as {other}."
     )
 
 
-def _dictionary(columns: Sequence[TableColumn]) -> tuple[Any, list[NDArray[np.int32]]]:
+def _dictionary(columns: Sequence[Any], kind: Any) -> tuple[Any, list[NDArray[np.int32]]]:
     """Return the different values in the order they are met, and each column as positions among them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kinds = {column.values.type for column in columns}
-    kind = pa.large_string() if len(kinds) > 1 else kinds.pop()
-    values = [column.values.cast(kind) for column in columns]
-    encoded = pc.dictionary_encode(pa.chunked_array([chunk for column in values for chunk in column.chunks], kind))
-    if not encoded.num_chunks:
-        return pa.array([], kind), [np.empty(0, np.int32) for _ in columns]
-    dictionary = encoded.chunk(encoded.num_chunks - 1).dictionary
-    codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
-    return dictionary, np.split(codes, np.cumsum([len(column) for column in values])[:-1])
+    chunks = [chunk for column in columns for chunk in column.cast(kind).chunks]
+    encoded = pc.dictionary_encode(pa.chunked_array(chunks, kind)).combine_chunks()
+    return encoded.dictionary, np.split(encoded.indices.to_numpy(), np.cumsum([len(c) for c in columns])[:-1])

@@ -1,4 +1,4 @@
-"""What an estimator is given: tables and paths are read, and edges in the place of features are refused."""
+"""The input of an estimator: tables and paths are read, edges in place of features are refused."""
 
 from __future__ import annotations
 

@@ -44,8 +44,7 @@ def read_labels(
     label
         Column of the labels. Default: one named y, label, labels or class; else the only other one.
     """
-    asked = [name.casefold() for name in (id, label) if name is not None and not name.isdecimal()]
-    table = open_table(path, "labels", ReadOptions(), [*ID, *LABELS, *asked])
+    table = open_table(path, "labels", ReadOptions(), (*ID, *LABELS), (id, label))
     at, target = _columns(table, id, label)
     log.info("%s: ids are in column %r, labels in %r.", path, table.names[at], table.names[target])
     data = table.read([at, target], text=[at, target])
@@ -61,7 +60,12 @@ def read_labels(
         raise InputError(f"{table.place(nameless)}, column {table.names[at]!r}: the id is missing.")
     rows = embedding.find([names[line] for line in lines])
     unknown = [names[line] for line, row in zip(lines, rows, strict=True) if row < 0]
-    _log_unknown(path, unknown, len(lines), embedding.node_ids)
+    if unknown:
+        text = f"{len(unknown):,} of {len(lines):,} labeled ids are not in the embedding, such as {shown(unknown[0])}"
+        text = f"{text}; {hint(unknown[0], embedding.node_ids)}".removesuffix("; ")
+        if len(unknown) == len(lines):
+            raise InputError(f"{path}: {text}.")
+        log.warning("%s: %s.", path, text)
     found: dict[int, int] = {}
     for line, row in zip(lines, rows.tolist(), strict=True):
         if row >= 0 and found.setdefault(row, line) != line:
@@ -72,8 +76,7 @@ def read_labels(
 
 def has_labels(nodes: Path | str, label: str | int, **text: Any) -> bool:
     """Return whether a node table has a column of labels with one in each row; ``text`` are options of reading."""
-    known = [*ID, *([label.casefold()] if isinstance(label, str) and not label.isdecimal() else [])]
-    table = open_table(nodes, "nodes", ReadOptions(**text), known)
+    table = open_table(nodes, "nodes", ReadOptions(**text), ID, (label,))
     try:
         at = position(table, label, "label")
     except InputError:
@@ -101,13 +104,3 @@ def _trimmed(value: Any, none: Collection[str]) -> Any:
         value = value.strip(string.whitespace)  # as ids in node tables: a no-break space is part of an id
         return None if value in none else value
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _log_unknown(path: Path, unknown: list[Any], total: int, known: NDArray[Any]) -> None:
-    if not unknown:
-        return
-    text = f"{len(unknown):,} of {total:,} labeled ids are not in the embedding, such as {shown(unknown[0])}"
-    text = f"{text}; {hint(unknown[0], known)}".removesuffix("; ")
-    if len(unknown) == total:
-        raise InputError(f"{path}: {text}.")
-    log.warning("%s: %s.", path, text)

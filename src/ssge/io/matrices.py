@@ -36,7 +36,7 @@ _PER_ENTRY = 100
 
 
 def refuse_size(path: Path, nodes: int, limit: int, held: int | None = None) -> None:
-    """Refuse a graph of more nodes than fit into the limit, or than ``held`` entries in the file can stand for."""
+    """Refuse a graph with more nodes than fit into the limit, or than ``held`` entries can account for."""
     if nodes < 0:
         raise InputError(f"{path} declares {nodes:,} nodes.")
     if nodes * BYTES_PER_NODE > limit:
@@ -53,7 +53,8 @@ def read_npz(path: Path, limit: int = LIMIT) -> Parts:
     try:
         with zipfile.ZipFile(path) as archive:
             wanted, pickled = _sizes(path, archive, limit)
-            arrays = {name: _array(archive, member) for name, member in wanted.items()}
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in wanted}
     except InputError:
         raise
     except Exception as error:  # a damaged archive fails in as many ways as zipfile, zlib and numpy have
@@ -88,9 +89,9 @@ def _edge_list(path: Path, arrays: Mapping[str, NDArray[Any]], limit: int) -> Pa
     return Parts(features, ends, None, labels, None, n)
 
 
-def _sizes(path: Path, archive: zipfile.ZipFile, limit: int) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:
-    """Return the members that are arrays, checked to be within the limit together, and the names of pickled ones."""
-    wanted, pickled, size = {}, [], 0
+def _sizes(path: Path, archive: zipfile.ZipFile, limit: int) -> tuple[list[str], list[str]]:
+    """Return the names of the arrays, checked to be within the limit together, and those of pickled ones."""
+    wanted, pickled, size = [], [], 0
     for member in archive.infolist():
         name = member.filename.removesuffix(".npy")
         with archive.open(member) as file:
@@ -100,12 +101,12 @@ def _sizes(path: Path, archive: zipfile.ZipFile, limit: int) -> tuple[dict[str, 
             continue
         size += member.file_size
         refuse_unpacking(path, size, path.stat().st_size, limit)
-        wanted[name] = member
+        wanted.append(name)
     return wanted, pickled
 
 
 def check_array(file: Any, size: int, where: str) -> np.dtype[Any]:
-    """Read the header of an array in NumPy's format, and refuse one that declares other bytes than there are."""
+    """Read the header of a NumPy array, and refuse one that declares another size than the array has."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
@@ -115,11 +116,6 @@ def check_array(file: Any, size: int, where: str) -> np.dtype[Any]:
     if not dtype.hasobject and needed != size - file.tell():
         raise InputError(f"{where} declares {needed:,} bytes but does not hold as many.")
     return dtype
-
-
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
-    with archive.open(member) as file:
-        return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def _matrix(path: Path, arrays: Mapping[str, NDArray[Any]], prefix: str, limit: int) -> sp.csr_array:

@@ -15,7 +15,7 @@ from ssge.foreign import LABEL_NAMES
 from ssge.io.columns import EMPTY, NotAFeatureError, Raw, has_codes, raw_column
 from ssge.io.options import ReadOptions
 from ssge.io.roles import by_name, by_values
-from ssge.io.tables import JsonTable, Table, TableColumn, is_text, named, position
+from ssge.io.tables import JsonTable, Table, TableColumn, is_text, named, open_table, position
 from ssge.schema import FeatureSchema, LeftOut
 
 log = logging.getLogger(__name__)
@@ -35,8 +35,6 @@ class Nodes(NamedTuple):
         The columns that become features.
     labels
         One per row, or None.
-    given
-        Whether the label was asked for; one found by its name is left out if it is of no use.
     left_out
         The columns that become no features.
     label
@@ -46,15 +44,21 @@ class Nodes(NamedTuple):
     ids: TableColumn
     raws: list[Raw]
     labels: NDArray[Any] | None
-    given: bool
     left_out: list[LeftOut]
     label: str | None
+
+
+def open_nodes(options: ReadOptions) -> Table:
+    """Open the node table; names of columns that the options give help to find its header."""
+    lists = (options.columns, options.ignore, options.bag, options.text)
+    asked = (options.id, options.label, *(name for names in lists for name in names or ()))
+    return open_table(options.nodes, "nodes", options, KNOWN, asked)
 
 
 def read_nodes(table: Table, options: ReadOptions, schema: FeatureSchema) -> Nodes:
     """Read a node table: its ids, its labels, and the columns that become features.
 
-    A fitted schema says which columns the table must have, and their kinds.
+    A fitted schema decides which columns the table must have, and their kinds.
     """
     at = position(table, options.id, "id") if options.id is not None else named(table, ID) or 0
     chosen = None if options.columns is None else [position(table, column, "columns") for column in options.columns]
@@ -62,7 +66,9 @@ def read_nodes(table: Table, options: ReadOptions, schema: FeatureSchema) -> Nod
         raise InputError(f"columns must not hold the id, {table.names[at]!r}.")
     left_out = {position(table, column, "ignore") for column in options.ignore or ()}
     wanted = "table" in schema.features
-    kinds = _expected(table, schema) if wanted and schema.fitted else _many(table, options, at) if wanted else {}
+    kinds: dict[int, str] = {}
+    if wanted:
+        kinds = _expected(table, schema) if schema.fitted else _bags_and_texts(table, options, at)
     target = _label(table, options.label, at, list(kinds) if schema.fitted else chosen)
     if not wanted:
         chosen = []
@@ -88,20 +94,19 @@ def read_nodes(table: Table, options: ReadOptions, schema: FeatureSchema) -> Nod
             raws.append(found)
         else:
             roles[i] = found
-    given = options.label is not None
     label = labels = None
     if target is not None:
         label = table.names[target]
-        labels = labels_in(TableColumn(table, label, columns[target]), given)
+        labels = labels_in(TableColumn(table, label, columns[target]), options.label is not None)
     used = set(chosen) - set(roles) if wanted else range(len(table.names))
     others = [
         LeftOut(name=name, why=roles.get(i, "not named")) for i, name in enumerate(table.names) if i not in used
     ]  # fmt: skip
-    return Nodes(TableColumn(table, table.names[at], columns[at]), raws, labels, given, others, label)
+    return Nodes(TableColumn(table, table.names[at], columns[at]), raws, labels, others, label)
 
 
-def _many(table: Table, options: ReadOptions, at: int) -> dict[int, str]:
-    """Return the columns that hold many ids or words per node, and their kinds: those named, and the lists of JSON."""
+def _bags_and_texts(table: Table, options: ReadOptions, at: int) -> dict[int, str]:
+    """Return the columns that are bags or text, by position, with their kinds: those named, and the lists of JSON."""
     asked = {kind: [position(table, column, kind) for column in getattr(options, kind) or ()] for kind in EMPTY}
     if isinstance(table, JsonTable):
         asked["bag"].append(1)
@@ -113,7 +118,7 @@ def _many(table: Table, options: ReadOptions, at: int) -> dict[int, str]:
 
 
 def _feature(column: TableColumn, named: bool, kind: str | None) -> Raw | str:
-    """Return a column that becomes a feature; a string, what it looks like, for one that does so only by name."""
+    """Return a feature column; for one that is used only if it is named, return what it looks like."""
     if kind is not None:  # a schema has decided
         return raw_column(column, named, kind)
     role = by_name(column.name)
@@ -130,7 +135,7 @@ def _feature(column: TableColumn, named: bool, kind: str | None) -> Raw | str:
 
 
 def codes(table: Table, chosen: Sequence[int], found: Mapping[int, Any]) -> dict[int, Any]:
-    """Return, as text, the columns of a text file that look like integers but for a zero in front of some."""
+    """Return, as text, the integer columns of a text file in which some values have leading zeros."""
     import pyarrow.types as kinds
 
     whole = [i for i in chosen if kinds.is_integer(found[i].type)]
@@ -141,7 +146,7 @@ def codes(table: Table, chosen: Sequence[int], found: Mapping[int, Any]) -> dict
 
 
 def _label(table: Table, label: str | int | None, at: int, chosen: list[int] | None) -> int | None:
-    """Return the column of the label: as given, or by its usual names, which never become features unasked."""
+    """Return the label column: as given, or by its usual names, which become features only if they are named."""
     if label is not None:
         target = position(table, label, "label")
         if target == at or (chosen and target in chosen):
@@ -170,7 +175,7 @@ def _expected(table: Table, like: FeatureSchema) -> dict[int, str]:
 
 
 def labels_in(column: TableColumn, given: bool) -> NDArray[Any] | None:
-    """Return the labels in a column; None where one is missing and nobody asked for them."""
+    """Return the labels in a column; None if one is missing and the column was not asked for."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as kinds

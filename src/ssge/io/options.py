@@ -1,4 +1,4 @@
-"""The options of `ssge.read_graph`, of the flags of the command line, and of a record: one home for all three."""
+"""The options of reading, shared by `ssge.read_graph`, the flags of the command line, and records."""
 
 from __future__ import annotations
 

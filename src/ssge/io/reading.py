@@ -18,22 +18,19 @@ from numpy.typing import NDArray
 from ssge.errors import InputError, cut, printable, shown
 from ssge.foreign import Parts, array_of, from_adjacency, is_graph, take_apart
 from ssge.graph import Direction, Graph, arrange
-from ssge.io import nodes as node_tables
 from ssge.io.columns import EMPTY, Raw
-from ssge.io.edges import ENDS, Edges, aggregate, read_edges, usual_ends
+from ssge.io.edges import Edges, aggregate, open_edges, read_edges, usual_ends
 from ssge.io.features import make_features
-from ssge.io.formats import Tables, from_networkx, read_gml, read_graphml, read_torch
+from ssge.io.formats import from_networkx, read_gml, read_graphml, read_ogb, read_torch
 from ssge.io.graph_folder import StoredGraph, is_graph_folder
 from ssge.io.ids import encode, refuse_repeats
-from ssge.io.kinds import kind_of
 from ssge.io.matrices import read_matrix_market, read_npz, refuse_size
-from ssge.io.nodes import Nodes, read_nodes
-from ssge.io.ogb import read_ogb
+from ssge.io.nodes import ID, Nodes, open_nodes, read_nodes
 from ssge.io.options import ReadOptions
 from ssge.io.roles import by_label, by_neighbors
-from ssge.io.sources import LIMIT
+from ssge.io.sources import LIMIT, kind_of
 from ssge.io.sql import is_sql, parse, read_tables
-from ssge.io.tables import ParquetTable, Table, is_frame, named, open_table
+from ssge.io.tables import ParquetTable, Table, is_frame, named
 from ssge.schema import FeatureSchema, LeftOut
 
 log = logging.getLogger(__name__)
@@ -124,9 +121,8 @@ def read_graph(
     >>> read_graph(edges, features="degree").schema.names
     ('degree',)
     """
-    pairs: Any = list(edge_columns.items()) if isinstance(edge_columns, Mapping) else edge_columns
     named = (nodes, source, target, weight, id, columns, ignore, label)
-    more: Any = (features, pairs, direction, delimiter, header, missing, scale, unknown, limit, bag, text)
+    more: Any = (features, edge_columns, direction, delimiter, header, missing, scale, unknown, limit, bag, text)
     options = ReadOptions(*named, *more)
     if isinstance(edges, str | Path) and is_graph_folder(Path(edges)):
         graph = open_stored(Path(edges), [option for option in options.given() if option != "limit"], like).load()
@@ -135,12 +131,11 @@ def read_graph(
     where = printable(str(edges)) if isinstance(edges, str | Path) else "edges"
     file = edges.partition("?")[0] if is_sql(edges) else edges
     found = printable(Path(file).name.split(".")[0]) if isinstance(file, str | Path) else ""
-    edges, options = _of_database(edges, options)
     return _read(edges, options, options.schema(like), where, name or found or "graph")
 
 
 def open_stored(path: Path, given: Sequence[str] = (), like: Any = None) -> StoredGraph:
-    """Open a graph folder; options of reading are refused, and features that are not those of ``like``."""
+    """Open a graph folder; refuse options of reading, and features other than those of ``like``."""
     if given:
         raise InputError(f"{', '.join(given)}: only for tables; {path} is a graph folder, read when it was converted.")
     stored = StoredGraph.open(path)
@@ -151,33 +146,47 @@ def open_stored(path: Path, given: Sequence[str] = (), like: Any = None) -> Stor
     return stored
 
 
-def _of_database(edges: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:
-    """Return the tables of edges and nodes in a database; anything else as it is."""
-    if not is_sql(edges):
+def _with_own_nodes(edges: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:
+    """Split a source that holds its own nodes into edges and the option ``nodes``; return others unchanged."""
+    limit, nodes = options.limit or LIMIT, None
+    if is_sql(edges):
+        edges, nodes = read_tables(parse(edges), limit)
+        return edges, options if options.nodes is not None else replace(options, nodes=nodes)
+    if hasattr(edges, "is_multigraph"):
+        edges, nodes = from_networkx(edges, "edges")
+    elif isinstance(edges, str | Path):
+        path, readers = Path(edges), {"graphml": read_graphml, "gml": read_gml}
+        if (kind := kind_of(path)) in readers:
+            edges, nodes = readers[kind](path, limit)
+    if nodes is None:
         return edges, options
-    found, nodes = read_tables(parse(edges), options.limit or LIMIT)
-    return found, options if options.nodes is not None else replace(options, nodes=nodes)
+    if options.nodes is not None:
+        raise InputError("nodes goes with an edge table or a matrix; this graph has its own nodes.")
+    if (options.source, options.target, options.id) != (None, None, None):
+        raise InputError("source, target and id name columns of tables; this graph has its own ends.")
+    return edges, replace(options, nodes=nodes, source="source", target="target", id="id")
 
 
 def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, name: str) -> Graph:
-    """Open the source, read nodes and edges, make the features, and hand all of it to the validator."""
+    """Open the source, read nodes and edges, make the features, and validate the graph."""
+    edges, options = _with_own_nodes(edges, options)
     found = _opened(edges, options, schema)
-    rows, options = _nodes(found, options, schema, where)
+    rows = _nodes(found, options, schema, where)
     direction = _direction(edges, options, schema)
     if isinstance(found, Parts):
         _refuse_columns(edges, options, where)
         parts, raws = _of_parts(found, rows, schema, where)
     else:
-        parts, raws, schema = _of_tables(found, rows, options, schema, direction, where)
+        parts, raws, schema = _of_table(found, rows, options, schema, direction)
     if rows is not None and not schema.fitted:
         ends = array_of(parts.edges, "edges")
         raws, schema = without_labels(raws, rows, ends, options, schema, where)
     if not parts.num_nodes:
         raise InputError(f"{where} has no nodes.")
-    labels = parts.labels if rows is not None and rows.given else None
+    labels = parts.labels if options.label is not None else None
     if parts.labels is not None and len(parts.labels) < parts.num_nodes:
         parts = parts._replace(labels=None)  # found unasked; nodes that were added have none
-    default: Direction | None = None if isinstance(edges, Graph) else "both"  # a graph does not say how it was read
+    default: Direction | None = None if isinstance(edges, Graph) else "both"  # a graph does not record how it was read
     sides = "both" if parts.undirected else direction or default
     schema = schema.model_copy(update={"ids": _kind_of_ids(parts.node_ids), "direction": sides})
     with _errors_of(where):
@@ -198,14 +207,12 @@ def _errors_of(where: str) -> Iterator[None]:
         raise InputError(f"{where}: {error}") from None
 
 
-def _opened(edges: Any, options: ReadOptions, schema: FeatureSchema) -> Table | Tables | Parts:
-    """Return what ``edges`` holds: a table of edges, two tables, or the parts of a graph."""
+def _opened(edges: Any, options: ReadOptions, schema: FeatureSchema) -> Table | Parts:
+    """Return what ``edges`` holds: a table of edges, or the parts of a graph."""
     if isinstance(edges, Graph):
         return Parts(edges.features, edges.edges, edges.weights, edges.labels, edges.node_ids, edges.num_nodes)
     if sp.issparse(edges):
         return from_adjacency(edges)
-    if hasattr(edges, "is_multigraph"):
-        return from_networkx(edges, "edges")
     if not isinstance(edges, str | Path) and not is_frame(edges) and is_graph(edges):
         return take_apart(edges, (), options.weight if isinstance(options.weight, str) else None)
     if isinstance(edges, str | Path):
@@ -216,50 +223,30 @@ def _opened(edges: Any, options: ReadOptions, schema: FeatureSchema) -> Table | 
                 if (folder / "edge.csv.gz").is_file():
                     return read_ogb({file.name: file for file in folder.glob("*.csv.gz")}, limit)
             return ParquetTable(path, limit)
-        readers: dict[str, Any] = {
-            "npz": read_npz,
-            "torch": read_torch,
-            "matrix market": read_matrix_market,
-            "graphml": read_graphml,
-            "gml": read_gml,
-        }
+        readers = {"npz": read_npz, "torch": read_torch, "matrix market": read_matrix_market}
         if kind in readers:
-            opened: Tables | Parts = readers[kind](path, limit)
-            return opened
-    asked = (options.source, options.target, options.weight, *(column for column, _ in schema.edge_columns))
-    return open_table(edges, "edges", options, ENDS, asked, doubt=False)
+            return readers[kind](path, limit)
+    return open_edges(edges, options, schema)
 
 
-def _nodes(
-    found: Table | Tables | Parts, options: ReadOptions, schema: FeatureSchema, where: str
-) -> tuple[Nodes | None, ReadOptions]:
-    """Read the node table, if there is one; also return the options with the ends that a whole graph has itself."""
-    table: Table | None = None
+def _nodes(found: Table | Parts, options: ReadOptions, schema: FeatureSchema, where: str) -> Nodes | None:
+    """Read the node table, if there is one."""
     if options.nodes is not None:
-        if isinstance(found, Tables):
-            raise InputError("nodes goes with an edge table or a matrix; this graph has its own nodes.")
-        named_columns = (options.columns, options.ignore, options.bag, options.text)
-        asked = (options.id, options.label, *(name for names in named_columns for name in names or ()))
-        table = open_table(options.nodes, "nodes", options, node_tables.KNOWN, asked)
+        table = open_nodes(options)
         if not isinstance(found, Parts):
             _refuse_swapped(found, table)
-    elif isinstance(found, Tables):
-        if (options.source, options.target, options.id) != (None, None, None):
-            raise InputError("source, target and id name columns of tables; this graph has its own ends.")
-        table, options = found.nodes, replace(options, source="source", target="target", id="id")
-    if table is not None:
-        return read_nodes(table, options, schema), options
+        return read_nodes(table, options, schema)
     others = (options.id, options.columns, options.ignore or None, options.label, options.bag, options.text)
     if any(column is not None for column in others):
         raise InputError("id, columns, ignore, label, bag and text name columns of a node table: give nodes=...")
     if not isinstance(found, Parts) and (lacking := schema.table_columns):
         needed = cut(", ".join(column.name for column in lacking))
         raise InputError(f"{where} has no node features: like needs the columns {needed}; give nodes=...")
-    return None, options
+    return None
 
 
 def read_columns(edges: Any, schema: FeatureSchema, reading: Mapping[str, Any]) -> Nodes | None:
-    """Read the node columns that features were made of once more; None if there were none.
+    """Read the node columns of the features again; None if the features have none.
 
     Parameters
     ----------
@@ -273,21 +260,20 @@ def read_columns(edges: Any, schema: FeatureSchema, reading: Mapping[str, Any]) 
     if not schema.table_columns:
         return None
     where = str(edges)
-    edges, options = _of_database(edges, ReadOptions(**reading))
-    return _nodes(_opened(edges, options, schema), options, schema, where)[0]
+    edges, options = _with_own_nodes(edges, ReadOptions(**reading))
+    return _nodes(_opened(edges, options, schema), options, schema, where)
 
 
 def own_nodes(path: Path) -> Table | None:
-    """Return the node table that the file of a whole graph holds with all attributes; None for any other file."""
-    if kind_of(path) not in ("graphml", "gml"):
-        return None
-    opened = _opened(path, ReadOptions(), FeatureSchema(features=("table",)))
-    return opened.nodes if isinstance(opened, Tables) else None
+    """Return the node table of a GraphML or GML file, with all attributes; None for any other file."""
+    options: Any = _with_own_nodes(path, ReadOptions())[1]
+    nodes: Table | None = options.nodes
+    return nodes
 
 
 def _refuse_swapped(edges: Table, nodes: Table) -> None:
-    """Refuse a node table that has the two ends of edges as columns, beside an edge table that has not."""
-    if usual_ends(nodes.names) and not usual_ends(edges.names) and named(edges, node_tables.ID) is not None:
+    """Refuse tables in the wrong order: only the node table has columns for source and target."""
+    if usual_ends(nodes.names) and not usual_ends(edges.names) and named(edges, ID) is not None:
         raise InputError(
             f"{nodes.where} has columns for the ends of edges, {edges.where} one for ids: give the edges first, "
             "and the nodes as nodes=..."
@@ -295,7 +281,7 @@ def _refuse_swapped(edges: Table, nodes: Table) -> None:
 
 
 def _direction(edges: Any, options: ReadOptions, schema: FeatureSchema) -> Direction | None:
-    """Return the direction that was asked for, or that of ``like``."""
+    """Return the given direction, or that of ``like``."""
     kept = None if isinstance(edges, Graph) else schema.direction
     if kept and options.direction not in (None, kept):
         raise InputError(f"direction is {kept!r} in like; received {options.direction!r}.")
@@ -308,33 +294,25 @@ def _refuse_columns(edges: Any, options: ReadOptions, where: str) -> None:
         raise InputError(f"source, target, weight, edge_columns name columns of an edge table; {where} is none.")
 
 
-def _of_tables(
-    found: Table | Tables,
-    rows: Nodes | None,
-    options: ReadOptions,
-    schema: FeatureSchema,
-    direction: Direction | None,
-    where: str,
+def _of_table(
+    table: Table, rows: Nodes | None, options: ReadOptions, schema: FeatureSchema, direction: Direction | None
 ) -> tuple[Parts, list[Raw], FeatureSchema]:
-    """Return the parts of a graph in tables, the columns that become features, and where its weights are."""
-    table, undirected = (found.edges, found.undirected) if isinstance(found, Tables) else (found, False)
-    if table is None:
-        raise InputError(f"{where} has no edges.")
+    """Return the parts of a graph in an edge table, its feature columns, and the schema with the column of weights."""
     read = read_edges(table, rows.ids if rows else None, options, schema)
     labels = rows.labels if rows else None
-    parts = Parts(None, read.ends, read.weights, labels, read.ids, read.ids.size, undirected)
-    raws = _completed(rows, read, schema, "both" if undirected else direction or "both")
+    parts = Parts(None, read.ends, read.weights, labels, read.ids, read.ids.size, table.undirected)
+    raws = _feature_columns(rows, read, schema, "both" if table.undirected else direction or "both")
+    if labels is not None and options.label is not None and len(labels) < read.ids.size:
+        raise InputError("unknown='add' leaves added nodes without a label: leave label out, or give unknown='drop'.")
     return parts, raws, schema.model_copy(update={"weight": read.weight, "weighted": read.weight is not None})
 
 
-def _completed(rows: Nodes | None, read: Edges, schema: FeatureSchema, direction: Direction) -> list[Raw]:
-    """Return the columns of the nodes, with rows for added nodes, and the aggregated columns of the edges."""
+def _feature_columns(rows: Nodes | None, read: Edges, schema: FeatureSchema, direction: Direction) -> list[Raw]:
+    """Return the node columns, padded for added nodes, and the aggregated edge columns."""
     raws, n = rows.raws if rows else [], read.ids.size
     lacking = [raw for raw in raws if raw.kind not in EMPTY and n > len(raw.values)]
     if lacking and schema.missing == "error":
         raise InputError("unknown='add' leaves columns of the added nodes without values: give missing='impute'.")
-    if rows is not None and rows.given and n > len(rows.ids.values):
-        raise InputError("unknown='add' leaves added nodes without a label: leave label out, or give unknown='drop'.")
     raws = [raw.padded(n) for raw in raws]
     for column, how in schema.edge_columns:
         raws.append(Raw(f"{how}({column})", "number", aggregate(read, column, how, direction)[:, None]))
@@ -358,7 +336,7 @@ def _of_parts(parts: Parts, rows: Nodes | None, schema: FeatureSchema, where: st
         refuse_repeats(rows.ids, encoded)
         labels = parts.labels if rows.labels is None else rows.labels
         return parts._replace(node_ids=encoded.ids, labels=labels, num_nodes=size), rows.raws
-    if n is None:  # a PyG graph without features does not say its size
+    if n is None:  # a PyG graph without features does not store its size
         n = int(array_of(parts.edges, "edges").max(initial=-1)) + 1
         refuse_size(Path(where), n, LIMIT)
     parts = parts._replace(num_nodes=n)
@@ -375,7 +353,7 @@ def _of_parts(parts: Parts, rows: Nodes | None, schema: FeatureSchema, where: st
 def without_labels(
     raws: list[Raw], rows: Nodes, edges: NDArray[Any], options: ReadOptions, schema: FeatureSchema, where: str
 ) -> tuple[list[Raw], FeatureSchema]:
-    """Leave out columns that look like labels, unless they are named; warn of those that say the given label.
+    """Leave out columns that look like labels, unless they are named; warn of those that determine the given label.
 
     The labels themselves decide nothing: with them or without them, features are the same.
     """

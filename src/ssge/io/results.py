@@ -50,7 +50,7 @@ def without_formulas(table: Any) -> Any:
 
 
 def write_results(path: Path, batches: Iterable[Mapping[str, Any]], safe_csv: bool = False) -> int:
-    """Write batches of equally named columns one below the other; return the number of rows; see `write_tables`."""
+    """Concatenate batches of equally named columns in a file; return the number of rows; see `write_tables`."""
     import pyarrow as pa
 
     tables = (pa.table({name: pa.array(column) for name, column in batch.items()}) for batch in batches)
@@ -58,7 +58,7 @@ def write_results(path: Path, batches: Iterable[Mapping[str, Any]], safe_csv: bo
 
 
 def write_tables(path: Path, tables: Iterable[Any], safe_csv: bool = False, **how: Any) -> int:
-    """Write pyarrow tables with one schema one below the other, as CSV or Parquet; return the number of rows.
+    """Concatenate pyarrow tables with one schema in a file, CSV or Parquet; return the number of rows.
 
     Tables are made and written one at a time, so their generator decides the memory. There must be one at least.
 

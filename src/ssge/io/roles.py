@@ -88,7 +88,7 @@ def by_neighbors(raws: Sequence[Raw], edges: NDArray[Any]) -> dict[str, str]:
 
 
 def by_label(raws: Sequence[Raw], labels: NDArray[Any], what: str) -> dict[str, str]:
-    """Return which columns say the class of a node; ``what`` names the labels."""
+    """Return which columns determine the class of a node; ``what`` names the labels."""
     classes = np.unique(labels.astype(str), return_inverse=True)[1]
     known = {raw.name: values[: classes.size] for raw in raws if (values := raw.plain()) is not None}
     return dict.fromkeys(told_by(known, classes), f"says the {what}: each of its values goes with one class")

@@ -3,51 +3,23 @@
 from __future__ import annotations
 
 import bisect
+import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, UnknownNameError, one_line, printable, shown
-from ssge.io.jsons import read_json
-from ssge.io.kinds import kind_of
 from ssge.io.options import ReadOptions
-from ssge.io.sources import LIMIT, refuse_unpacking, too_large
+from ssge.io.sources import LIMIT, content, kind_of, refuse_unpacking, too_large
 from ssge.io.text import TextTable
 
-
-class Table(Protocol):
-    """What edges and nodes are read from.
-
-    Attributes
-    ----------
-    where
-        Its name in messages.
-    names
-        Of its columns.
-    free
-        Whether the columns have no types, so that their content decides.
-    form
-        The form that was found for a text, for the log; empty for others.
-    """
-
-    where: str
-    names: list[str]
-    free: bool
-    form: str
-
-    def read(self, columns: Sequence[int], text: Collection[int] = ()) -> Any:
-        """Return columns as a pyarrow table, those in ``text`` as strings if the table is free."""
-
-    def batches(self, columns: Sequence[int], kinds: Mapping[int, str] | None = None, size: int = ...) -> Iterator[Any]:
-        """Yield columns as pyarrow tables of some rows each; ``kinds`` as in `TextTable.batches`."""
-
-    def place(self, row: int) -> str:
-        """Return the place of a row, counted from 0, for messages."""
+_MOST_JSON = 1 << 30
+"""Bytes of JSON, which takes about ten times its size in memory."""
 
 
 class TableColumn(NamedTuple):
@@ -75,8 +47,9 @@ class ArrowTable:
 
     free, form = False, ""
 
-    def __init__(self, table: Any, where: str) -> None:
+    def __init__(self, table: Any, where: str, undirected: bool = False) -> None:
         self.table, self.where, self.names = table, printable(where), list(table.column_names)
+        self.undirected = undirected
         if not table.num_rows:
             raise InputError(f"{where} has no rows.")
 
@@ -106,7 +79,7 @@ class JsonTable(ArrowTable):
 class ParquetTable:
     """A Parquet file, or the Parquet files below a folder in the order of their names."""
 
-    free, form = False, ""
+    free, form, undirected = False, "", False
 
     def __init__(self, path: Path, limit: int) -> None:
         import pyarrow.parquet as pq
@@ -130,7 +103,7 @@ class ParquetTable:
                 raise InputError(f"{part} has the columns {shown(names)}, the parts before it {shown(self.names)}.")
             self.names = names
             self._files.append(part)
-            self._ends.append(found.num_rows + (self._ends[-1] if self._ends else 0))
+            self._ends.append(found.num_rows + sum(self._ends[-1:]))
         if not self._ends[-1]:
             raise InputError(f"{path} has no rows.")
         self._limit = limit
@@ -146,19 +119,13 @@ class ParquetTable:
                 raise too_large(self.where, "unpacks to too much", self._limit)
             tables.append(table)
         with parquet_errors(self.where):
-            table = pa.concat_tables(tables, promote_options="permissive")
-            table.validate(full=True)  # text in Parquet may be no text at all
-            return table
+            return pa.concat_tables(tables, promote_options="permissive")
 
     def batches(
         self, columns: Sequence[int], kinds: Mapping[int, str] | None = None, size: int = 1 << 24
     ) -> Iterator[Any]:
         """Yield columns as pyarrow tables of some rows each, so that the files may be larger than memory."""
-        rows = max(1 << 10, size // (8 * len(columns)))
-        for table in self._tables(columns, batch_size=rows, use_threads=False):
-            with parquet_errors(self.where):
-                table.validate(full=True)
-            yield table
+        return self._tables(columns, batch_size=max(1 << 10, size // (8 * len(columns))), use_threads=False)
 
     def _tables(self, columns: Sequence[int], **how: Any) -> Iterator[Any]:
         """Yield the batches of all parts, each as a table; ``how`` is that of `pyarrow.parquet.ParquetFile`."""
@@ -172,6 +139,7 @@ class ParquetTable:
         for part in self._files:
             with parquet_errors(part), pq.ParquetFile(part, pre_buffer=False) as file:
                 for batch in file.iter_batches(columns=names, **how):
+                    batch.validate(full=True)  # text in Parquet may be no text at all
                     yield pa.Table.from_batches([batch]).select(names)
 
     def place(self, row: int) -> str:
@@ -179,6 +147,12 @@ class ParquetTable:
         part = bisect.bisect_right(self._ends, row)
         before = self._ends[part - 1] if part else 0
         return f"{self._files[part]}, row {row - before + 1}"
+
+
+Table: TypeAlias = TextTable | ArrowTable | ParquetTable
+"""What edges and nodes are read from. All have the methods of `TextTable`, and the attributes ``where``, the name in
+messages; ``names`` of the columns; ``free``, whether columns have no types, so that their content decides; ``form`` of
+a text, for the log; ``undirected``, whether each edge has both directions."""
 
 
 def declared_size(metadata: Any) -> int:
@@ -219,8 +193,8 @@ def open_table(
     Parameters
     ----------
     source
-        A path to text or Parquet, a folder of Parquet files; a pandas, polars or pyarrow table. The index of a pandas
-        frame is a column if it has a name.
+        A path to text or Parquet, a folder of Parquet files; a pandas, polars or pyarrow table; a table that is open
+        already. The index of a pandas frame is a column if it has a name.
     what
         The parameter, for messages.
     options
@@ -228,6 +202,8 @@ def open_table(
     known, asked, doubt
         Names of columns that help to find a header, in any case; see `TextTable`.
     """
+    if isinstance(source, ArrowTable):
+        return source
     if is_frame(source):
         return ArrowTable(_arrow(source, what), what)
     if not isinstance(source, str | Path):
@@ -238,7 +214,7 @@ def open_table(
     if kind in ("folder", "parquet"):
         return ParquetTable(path, limit)
     if kind == "json" and what == "nodes":
-        return JsonTable(read_json(path, limit), str(path))
+        return JsonTable(_read_json(path, limit), str(path))
     if kind == "json":
         raise InputError(
             f"{path} is JSON, which is read as features of nodes alone, {{node: [ids]}}; turn it into a table "
@@ -300,10 +276,11 @@ def numbers(column: TableColumn) -> NDArray[np.float64]:
     if kinds.is_boolean(values.type):
         values = values.cast(pa.int8())
     elif is_text(values.type) and column.table.free:  # one field that is no number makes a column text
-        row = _first_unreadable(values)
-        if row is not None:
-            raise InputError(f"{column.at(row)}: a number expected, {shown(values[row].as_py())} found.")
-        values = values.cast(pa.float64())
+        try:
+            values = values.cast(pa.float64())
+        except pa.ArrowInvalid:
+            row = bisect.bisect_left(range(len(values)), True, key=lambda row: _unreadable(values[: row + 1]))
+            raise InputError(f"{column.at(row)}: a number expected, {shown(values[row].as_py())} found.") from None
     if not is_number(values.type):
         raise InputError(f"{column}: numbers expected, {values.type} found.")
     parts = [chunk.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) for chunk in values.chunks]
@@ -324,23 +301,54 @@ def is_text(kind: Any) -> bool:
     return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind))
 
 
-def _first_unreadable(column: Any) -> int | None:
-    """Return the first row of a text column that is no number."""
+def _unreadable(values: Any) -> bool:
+    """Return whether some text is no number."""
     import pyarrow as pa
 
-    def readable(begin: int, length: int) -> bool:
-        try:
-            column.slice(begin, length).cast(pa.float64())
-        except pa.ArrowInvalid:
-            return False
+    try:
+        values.cast(pa.float64())
+    except pa.ArrowInvalid:
         return True
+    return False
 
-    begin, length = 0, len(column)
-    if readable(begin, length):
-        return None
-    while length > 1:  # halve the rows, stay with the first half that has a fault
-        half = length // 2
-        if readable(begin, half):
-            begin, half = begin + half, length - half
-        length = half
-    return begin
+
+def _read_json(path: Path, limit: int) -> Any:
+    """Return a JSON object of nodes and lists, ``{"node": [3, 17, ...], ...}``, as a table: an id and a bag of ids."""
+    import pyarrow as pa
+
+    try:
+        entries = json.loads(content(path, min(limit, _MOST_JSON)), object_pairs_hook=_Members)
+    except RecursionError:
+        raise InputError(f"{path} is nested too deeply; a JSON object of lists is expected.") from None
+    except ValueError as error:  # no JSON, no UTF-8, or numbers of thousands of digits
+        raise InputError(f"{path} cannot be read as JSON: {one_line(error)}") from None
+    if not isinstance(entries, _Members):
+        raise InputError(f"{path} must hold one JSON object of lists, {{node: [ids]}}; turn records into a table.")
+    if not entries:
+        raise InputError(f"{path} has no nodes.")
+    names = [name for name, _ in entries]
+    if len(set(names)) < len(names):
+        twice = Counter(names).most_common(1)[0][0]
+        raise InputError(f"{path}: the node {shown(twice)} occurs more than once.")
+    for name, items in entries:
+        if type(items) is not list or any(type(item) not in (int, str) for item in items):
+            raise InputError(f"{path}, node {shown(name)}: a list of ids expected, integers or text.")
+    try:
+        bags = pa.array([items for _, items in entries], pa.list_(pa.int64()))
+    except (pa.ArrowException, OverflowError, TypeError):  # some are text, or too large
+        texts = [[_text(path, name, item) for item in items] for name, items in entries]
+        bags = pa.array(texts, pa.list_(pa.string()))
+    ids = pa.array([_text(path, name, name) for name in names], pa.string())
+    return pa.table({"id": ids, "features": bags})
+
+
+def _text(path: Path, name: str, item: int | str) -> str:
+    """Return an id as text; half of a surrogate pair, which JSON can write, is none."""
+    text = str(item)
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise InputError(f"{path}, node {shown(name)}: its ids are no text: {shown(text)}.")
+    return text
+
+
+class _Members(list):  # type: ignore[type-arg]
+    """The members of a JSON object as pairs, duplicates kept; unlike a JSON array."""

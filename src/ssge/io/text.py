@@ -3,49 +3,39 @@
 from __future__ import annotations
 
 import csv
-import io
 import itertools
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ssge.errors import InputError, one_line, printable, shown
-from ssge.io.sources import LIMIT, Unpacked, arrow_source, in_memory
+from ssge.io.sources import LIMIT, arrow_source, in_memory, unpacked
 
 log = logging.getLogger(__name__)
 
 DELIMITERS = ("\t", ",", ";", "|")
 _SAMPLE = 1 << 18
 _ROWS = 100
-_BLOCK = 1 << 22
 _PIECE = 1 << 24
 """Bytes that are read at a time where a file may be larger than memory."""
 _MARK = b"\xef\xbb\xbf"
+_WRONG_BYTE = re.compile("[\udc80-\udcff]")
+"""What Python makes of a byte that is not UTF-8."""
 _LONGEST = 1 << 25
 """Bytes of the longest row, 32 MiB."""
 _MOST_COLUMNS = 1_000_000
 _WIDE = 10_000  # a task per column and block costs more than it gains
 
 
-class _Beginning(NamedTuple):
-    """The beginning of a text: its first rows, the bytes and lines before them, and comments among these."""
-
-    rows: list[bytes]
-    comment: bytes
-    size: int
-    lines: int
-    comments: int
-    quoted: bool
-
-
 class TextTable:
     """A text file with one row per line.
 
-    Lines at the top that begin with # or % are passed over, and so are blank lines anywhere. The delimiter is the one
-    of tab, comma, semicolon and pipe that divides the first rows into as many fields each, the most fields first; else
-    runs of blanks. The first row is a header if one of its fields is among ``asked``. If one is a number it is data,
+    Comment lines (# or %) at the top are skipped, and so are blank lines anywhere. The delimiter is the one of tab,
+    comma, semicolon and pipe that divides the first rows into equally many fields, the most fields first; else runs of
+    blanks. The first row is a header if one of its fields is among ``asked``. If one is a number it is data,
     unless a name in ``known`` is above numbers only, or three or more numbers are consecutive (0, 1, ...). Else it is a
     header if it holds a name in ``known`` that no row below holds again, or if a column below holds only numbers;
     where both are text throughout, ``doubt`` decides.
@@ -69,7 +59,7 @@ class TextTable:
         Most bytes to unpack.
     """
 
-    free = True
+    free, undirected = True, False
 
     def __init__(
         self,
@@ -84,28 +74,23 @@ class TextTable:
         self.where, self._path, self._limit = printable(str(path)), path, limit
         if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\n\r"\0'):
             raise InputError(f"delimiter must be one ASCII character, ' ' for runs of blanks; received {delimiter!r}.")
-        found = self._first_rows()
-        lines, self._skipped = [line.decode("utf-8", "replace").strip("\r\n") for line in found.rows], found.lines
-        if found.comments:
-            begin = shown(found.comment.decode("utf-8", "replace"), 60)
-            log.info("%s: %s comment lines at the top passed over, the first %s.", self.where, found.comments, begin)
+        first = self._first_rows()
+        lines = [line.decode("utf-8", "replace").strip("\r\n") for line in first]
         if not lines:
             raise InputError(f"{path} is empty but for comments.")
         widest = max(lines[0].count(d) for d in ([delimiter] if delimiter else [*DELIMITERS, " "]))
         if widest >= _MOST_COLUMNS:
             raise InputError(f"{path} has more than {_MOST_COLUMNS:,} columns; give such features as a matrix (.npz).")
         self._delimiter = delimiter or _delimiter(lines)
-        self._quoted = found.quoted
         rows = _fields(lines, self._delimiter)
         if delimiter is None and len(rows[0]) < 2:
             raise InputError(
                 f"{path} has one column only: no tab, comma, semicolon, pipe or blank divides its first row "
                 f"({shown(lines[0])}); give delimiter=... if it is another."
             )
-        self._block = max(_BLOCK, 4 * max(len(line) for line in found.rows))
         if header is None:
             header = self._has_header(rows, known, asked, doubt)
-        self.header = header
+        self._before = self._skipped + header  # lines before the data
         self.form = f"; delimiter {self._delimiter!r}, {'the first row is a header' if header else 'no header'}"
         self.names = [name.strip() for name in rows[0]] if header else [f"c{i}" for i in range(len(rows[0]))]
         if header:
@@ -113,30 +98,34 @@ class TextTable:
                 raise InputError(f"{path}: the name of a column must not hold a line break.")
             if len(lines) < 2:
                 raise InputError(f"{path} has a header and no rows.")
-        self._start = found.size + (len(found.rows[0]) if header else 0)
+            self._start += len(first[0])
 
-    def _first_rows(self) -> _Beginning:
-        """Read the beginning of the file: what comes before the first row, and some rows, two at least."""
-        lines, size, comments, sampled, comment = 0, 0, 0, 0, b""
-        rows: list[bytes] = []
-        with _lines(self._path, self._limit) as stream:
-            while line := stream.readline(_LONGEST + 1).encode("latin-1"):
-                if len(line) > _LONGEST:
-                    where = f"{self._path}, line {lines + len(rows) + 1}"
-                    raise InputError(f"{where} has more than {_LONGEST:,} bytes, which is no row of a table.")
-                mark = len(_MARK) if not size and line.startswith(_MARK) else 0
-                text = line[mark:].strip()
-                if not rows and (not text or text.startswith((b"#", b"%"))):
-                    lines, size, comments = lines + 1, size + len(line), comments + bool(text)
-                    comment = comment or text
-                elif text:
-                    size += mark
+    def _first_rows(self) -> list[bytes]:
+        """Return some rows, two at least; note the lines and bytes before them, and whether there are quotes."""
+        self._skipped = self._start = sampled = comments = 0
+        self._quoted = False
+        rows, comment = list[bytes](), b""
+        for line in _lines(unpacked(self._path, self._limit, size=_SAMPLE)):
+            if len(line) > _LONGEST:
+                where = f"{self._path}, line {self._skipped + len(rows) + 1}"
+                raise InputError(f"{where} has more than {_LONGEST:,} bytes, which is no row of a table.")
+            mark = len(_MARK) if not self._start and line.startswith(_MARK) else 0
+            text = line[mark:].strip()
+            if not rows and (not text or text.startswith((b"#", b"%"))):
+                self._skipped, self._start = self._skipped + 1, self._start + len(line)
+                comments, comment = comments + bool(text), comment or text
+            elif text:
+                self._start += mark
+                self._quoted = self._quoted or b'"' in line
+                sampled += len(line)
+                if len(rows) < 2 or (sampled < _SAMPLE and len(rows) < _ROWS):
                     rows.append(line[mark:])
-                    sampled += len(line)
-                    if len(rows) >= 2 and (sampled >= _SAMPLE or len(rows) >= _ROWS):
-                        break
-            quoted = any(b'"' in row for row in rows) or '"' in stream.read(_SAMPLE)
-        return _Beginning(rows, comment, size, lines, comments, quoted)
+                elif sampled > 2 * _SAMPLE:
+                    break
+        if comments:
+            begin = shown(comment.decode("utf-8", "replace"), 60)
+            log.info("%s: %s comment lines at the top passed over, the first %s.", self.where, comments, begin)
+        return rows
 
     def _has_header(
         self,
@@ -169,8 +158,9 @@ class TextTable:
     def read(self, columns: Sequence[int], text: Collection[int] = ()) -> Any:
         """Return columns as a pyarrow table, in this order; those in ``text`` as strings, others by what they hold."""
         kinds = dict.fromkeys(text, "text")
-        while (table := self._parsed(self._source(), columns, kinds, self._block, len(columns) < _WIDE)) is None:
-            self._block *= 8  # a row is longer than a block
+        blanks = self._delimiter == " "
+        source = in_memory(self._pieces()) if blanks else arrow_source(self._path, self._limit, self._start)
+        table = self._parsed(source, columns, kinds, _LONGEST, len(columns) < _WIDE)
         if not table.num_rows:
             raise InputError(f"{self.where} has no rows.")
         return table
@@ -197,7 +187,7 @@ class TextTable:
                 yield table
 
     def _parsed(self, source: Any, columns: Sequence[int], kinds: Mapping[int, str], block: int, threads: bool) -> Any:
-        """Return columns of some rows as a pyarrow table; None if a row is longer than a block."""
+        """Return columns of some rows as a pyarrow table; no row may be longer than a block."""
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -210,76 +200,58 @@ class TextTable:
         try:
             table = arrow_csv.read_csv(source, reading, parsing, converting)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            if "straddling" in str(error) and block < _LONGEST:
-                return None
             raise self._explained(error) from None
         if any(pa.types.is_binary(column.type) for column in table.columns):
             raise self._explained(ValueError("it is not UTF-8 text"))
         return table.rename_columns([self.names[i] for i in columns])
 
-    def _pieces(self, size: int) -> Iterator[bytes]:
+    def _pieces(self, size: int = _SAMPLE) -> Iterator[bytes]:
         """Yield the bytes of whole rows: a line break ends a row unless it is between quotes."""
         rest = b""
-        with self._open() as stream:
-            while more := stream.read(size):
-                rest += more
-                end = rest.rfind(b"\n") + 1
-                while self._quoted and end and rest.count(b'"', 0, end) % 2:
-                    end = rest.rfind(b"\n", 0, end - 1) + 1
-                if end:
-                    yield rest[:end]
-                    rest = rest[end:]
-                elif len(rest) > _LONGEST:
-                    raise InputError(f"{self.where}: a row has {_LONGEST:,} bytes at most; received more.")
+        for block in unpacked(self._path, self._limit, self._start, size):
+            rest += block
+            end = rest.rfind(b"\n") + 1
+            while self._quoted and end and rest.count(b'"', 0, end) % 2:
+                end = rest.rfind(b"\n", 0, end - 1) + 1
+            if end:
+                yield self._divided(rest[:end])
+                rest = rest[end:]
+            elif len(rest) > _LONGEST:
+                raise InputError(f"{self.where}: a row has {_LONGEST:,} bytes at most; received more.")
         if rest.strip():
-            yield rest
+            yield self._divided(rest)
 
-    def _source(self) -> Any:
-        """Return the rows for Arrow."""
+    def _divided(self, rows: bytes) -> bytes:
+        """Return rows with one delimiter between two fields: runs of blanks and tabs become one blank."""
         if self._delimiter != " ":
-            return arrow_source(self._path, self._limit, self._start)
-        with self._open() as stream:
-            return in_memory(stream)
-
-    def _open(self) -> Unpacked:
-        """Return the rows for Python."""
-        kind = _Blanks if self._delimiter == " " else Unpacked
-        return kind(self._path, self._limit, self._start)
+            return rows
+        rows = rows.replace(b"\t", b" ").replace(b"\r\n", b"\n")
+        while b"  " in rows:
+            rows = rows.replace(b"  ", b" ")
+        return rows.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" \r")
 
     def _explained(self, error: Exception) -> InputError:
         """Return what is wrong with the file, found by reading it once more, row by row."""
-        with self._open() as stream:
-            for number, line in enumerate(io.BufferedReader(stream), start=1):
-                try:
-                    line.decode("utf-8")
-                except UnicodeDecodeError as fault:
-                    byte = f"byte 0x{line[fault.start]:02x}"
-                    where = f"{self.where}, line {self._lines + number}"
-                    return InputError(f"{where}: not UTF-8 text ({byte}); save the file as UTF-8.")
         for number, row in self._rows():
+            where = f"{self.where}, line {number}"
+            if wrong := _WRONG_BYTE.search("".join(row)):
+                byte = f"byte 0x{ord(wrong[0]) & 0xFF:02x}"
+                return InputError(f"{where}: not UTF-8 text ({byte}); save the file as UTF-8.")
             if len(row) != len(self.names):
                 expected = f"{len(self.names)} fields as in the first row"
-                return InputError(f"{self.where}, line {number}: {expected} expected, {len(row)} found.")
+                return InputError(f"{where}: {expected} expected, {len(row)} found.")
         return InputError(f"{self.where} cannot be read as a table: {one_line(error)}")
-
-    @property
-    def _lines(self) -> int:
-        """Lines before the data."""
-        return self._skipped + self.header
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the line of each row, and its fields."""
-        with (
-            self._open() as stream,
-            io.TextIOWrapper(io.BufferedReader(stream), "utf-8", "replace", newline="") as text,
-            _long_fields(),
-        ):
+        text = (line.decode("utf-8", "surrogateescape") for line in _lines(self._pieces()))
+        with _long_fields():
             reader = csv.reader(text, delimiter=self._delimiter)
             began = 0
             try:
                 for row in reader:
                     if row:
-                        yield self._lines + began + 1, row
+                        yield self._before + began + 1, row
                     began = reader.line_num
             except csv.Error:  # the line stays unknown
                 return
@@ -290,38 +262,16 @@ class TextTable:
         return f"{self.where}, line {found[0]}" if found else f"{self.where}, row {row + 1}"
 
 
-class _Blanks(Unpacked):
-    """A text in which runs of blanks and tabs are one blank, and lines begin and end without."""
-
-    def __init__(self, path: Path, limit: int, start: int) -> None:
-        super().__init__(path, limit, start)
-        self._ready, self._rest, self._ended = io.BytesIO(), list[bytes](), False
-
-    def read(self, size: int = -1) -> bytes:
-        if size < 0:
-            return super().read()
-        while not (found := self._ready.read(size)) and not self._ended:
-            more = super().read(_BLOCK)
-            self._ended = not more
-            lines, newline, rest = more.rpartition(b"\n") if more else (b"", b"", b"")
-            if newline or self._ended:
-                self._ready = io.BytesIO(_single_blanks(b"".join([*self._rest, lines])) + newline)
-                self._rest = [rest]
-            else:  # a line goes on; joining it only once keeps the time linear
-                self._rest.append(more)
-        return found
-
-
-def _single_blanks(lines: bytes) -> bytes:
-    lines = lines.translate(bytes.maketrans(b"\t", b" ")).replace(b"\r\n", b"\n")
-    while b"  " in lines:
-        lines = lines.replace(b"  ", b" ")
-    return lines.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" \r")
-
-
-def _lines(path: Path, limit: int) -> io.TextIOWrapper:
-    """Open a text by lines, which end in any of the three ways; one character stands for one byte."""
-    return io.TextIOWrapper(io.BufferedReader(Unpacked(path, limit), _SAMPLE), "latin-1", newline="")
+def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines, which end in any of the three ways; the last one of blocks without an end is cut at `_LONGEST`."""
+    rest = b""
+    for block in blocks:
+        *whole, rest = (rest + block).splitlines(keepends=True)
+        yield from whole
+        if len(rest) > _LONGEST:
+            break
+    if rest:
+        yield rest
 
 
 @contextmanager

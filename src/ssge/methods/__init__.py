@@ -1,4 +1,4 @@
-"""Methods: views + encoder + objective, one file each; a file in this folder is all that a new one takes."""
+"""Methods: views + encoder + objective, one file each. To add a method, add a file to this folder."""
 
 from importlib import import_module
 from pkgutil import iter_modules

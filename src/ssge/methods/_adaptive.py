@@ -1,4 +1,4 @@
-"""What GCA and gCooL share: views that drop what is central to the graph less often."""
+"""Base of GCA and gCooL: adaptive augmentation, which drops central edges and features less often."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class AdaptiveConfig(InfoNCEConfig):
     """Settings of views by centrality; rates of edges and columns are means over all of them."""
 
     centrality: Literal["degree", "pagerank", "eigenvector"] = Field(
-        "degree", description="Centrality of nodes, which decides the rates of edges and feature columns."
+        "degree", description="Node centrality that determines the drop rates of edges and feature columns."
     )
     binary_features: bool = Field(
-        True, description="Count a feature other than 0 as 1 in the centrality of its column; released: not on WikiCS."
+        True, description="Binarize features for the centrality of columns; released: not on WikiCS."
     )
     lazy_pagerank: bool = Field(
         False,
-        description="PageRank as released: a lazy walk that never teleports, 200 steps for edges, 10 for columns.",
+        description="PageRank as released: a lazy walk without teleports, 200 steps for edges, 10 for columns.",
     )
 
 
 class Batch(NamedTuple):
-    """What a step takes: a clean view, whole or in part, and the augmentations of the whole graph."""
+    """Input of a step: a clean view of the graph or of a mini-batch, and the augmentations of the whole graph."""
 
     view: View
     augmentations: Sequence[Augmentation]
@@ -49,13 +49,13 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Central(Prepared):
-    """The clean view, and the augmentations whose rates follow from its centralities; made on first use."""
+    """The clean view, and the augmentations with rates by centrality; computed on first use."""
 
     config: AdaptiveConfig
     hops: int
 
     def batches(self, key: Key) -> Iterator[Batch]:
-        """Yield the whole graph, or its batches of nodes."""
+        """Yield the whole graph, or its mini-batches of nodes."""
         size, fanouts = (getattr(self.config, name, None) for name in ("batch_nodes", "fanouts"))
         for part in self.view.node_batches(size, self.hops, key, fanouts):
             yield Batch(part, self.augmentations)
@@ -77,7 +77,7 @@ class Central(Prepared):
 
 
 class Adaptive(InfoNCEMethod):
-    """A method that draws its views by centrality; the formula stands at `ssge.ops.centrality`."""
+    """A method with adaptive augmentation; see `ssge.ops.centrality` for the formula."""
 
     config: AdaptiveConfig
 
@@ -87,7 +87,7 @@ class Adaptive(InfoNCEMethod):
 
 
 def centralities(edges: CSR, kind: str, lazy: bool) -> tuple[Tensor, Tensor]:
-    """Return the centrality of each node for the rates of edges, and that for the rates of columns."""
+    """Return two centralities per node: for the drop rates of edges, and for those of feature columns."""
     if kind == "pagerank" and lazy:
         of_edges, of_columns = (pagerank_centrality(edges, iterations=k, tolerance=0, lazy=True) for k in (200, 10))
         return of_edges, of_columns

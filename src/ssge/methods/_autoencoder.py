@@ -1,8 +1,8 @@
-"""What the graph autoencoders have in common: settings, and the loss of the edges decoded from a code.
+"""Base of the graph autoencoders: settings, and the loss of the decoded edges.
 
-Written on this package's parts, not on ``torch_geometric.nn.GAE`` and ``VGAE``: those take an edge index and gather
-m x d rows of Z for each score, draw the non-edges from the global generator, and take them anew by rejection; and they
-would need a second copy of the graph beside the one that the encoders here read. See `ssge.objectives.reconstruction`.
+Why not ``torch_geometric.nn.GAE`` and ``VGAE``: they gather m x d rows of Z for each score, sample non-edges by
+rejection from the global generator, and need a second copy of the graph as an edge index. See
+`ssge.objectives.reconstruction`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class AutoencoderConfig(MethodConfig):
     widths: tuple[PositiveInt, ...] = Field(
         (256, 128), min_length=1, description="Width of each layer, the code last; published for links: 32 16."
     )
-    non_edges: float = Field(1.0, gt=0, description="Sampled non-edges for each edge and each step.")
-    dense: bool = Field(False, description="All n x n pairs in place of a sample, as published: time grows with n^2.")
+    non_edges: float = Field(1.0, gt=0, description="Sampled non-edges per edge and step.")
+    dense: bool = Field(False, description="Use all n x n pairs instead of a sample, as published; O(n^2) time.")
 
 
 class Autoencoder(Method):
-    """A GCN whose output is decoded by inner products; subclasses say what the code is."""
+    """A GCN with an inner-product decoder; subclasses define the latent code."""
 
     family = "traditional"
     config: AutoencoderConfig
@@ -42,7 +42,7 @@ class Autoencoder(Method):
         """Return the loss of the edges of a view decoded from Z, n x d."""
         edges, entries = Pairs.of(view.adjacency), view.adjacency.num_entries
         count = max(1, round(self.config.non_edges * entries))
-        if self.config.dense or count >= view.num_nodes**2 - entries:  # a sample as large as the whole gains nothing
+        if self.config.dense or count >= view.num_nodes**2 - entries:  # sampling all pairs saves nothing
             return dense_reconstruction(z, edges)
         return sampled_reconstruction(
             z, edges, sample_non_edges(edges, count, key.fold_in("non-edges").generator(z.device))

@@ -1,4 +1,4 @@
-"""The base class of all methods: class facts, a configuration, and the functions that training calls."""
+"""The base class of all methods: class attributes, a configuration, and the functions that training calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Rate: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 # Settings of several methods: a configuration gives the default.
 Epochs: TypeAlias = Annotated[
-    int, Field(ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
+    int, Field(ge=0, description="Number of epochs. More is not better: it is a hyper-parameter, not a limit.")
 ]
 LearningRate: TypeAlias = Annotated[float, Field(gt=0, description="Learning rate of Adam.")]
 WeightDecay: TypeAlias = Annotated[float, Field(ge=0, description="L2 penalty, added to the gradient as in Adam.")]
@@ -45,7 +45,7 @@ EdgeDrops: TypeAlias = Annotated[
 FeatureMasks: TypeAlias = Annotated[
     tuple[Rate, Rate], Field(description="Probability of masking a feature column, one for each view.")
 ]
-NormalizeFeatures: TypeAlias = Annotated[bool, Field(description="Divide each row of X by its sum of absolute values.")]
+NormalizeFeatures: TypeAlias = Annotated[bool, Field(description="Divide each row of X by its L1 norm.")]
 
 
 class BaseConfig(BaseModel):
@@ -68,13 +68,12 @@ class NodeBatchConfig(MethodConfig):
     """Settings of methods whose steps can take some of the nodes, with all their in-neighbors."""
 
     batch_nodes: PositiveInt | None = Field(
-        None, description="Nodes per step, several times the embedding width. All nodes if not given."
+        None, description="Nodes per step (mini-batch), several times the width of the embedding; default: all nodes."
     )
     fanouts: tuple[PositiveInt, ...] | None = Field(
         None,
         min_length=1,
-        description="With batch_nodes: neighbors drawn per node, by hops from the nodes of a step, as in 10 10. All of "
-        "them if not given.",
+        description="With batch_nodes: sampled neighbors per node for each hop, as in 10 10; default: all neighbors.",
     )
 
     @field_validator("fanouts")
@@ -87,7 +86,7 @@ class NodeBatchConfig(MethodConfig):
 
 @dataclass(frozen=True)
 class Prepared:
-    """The clean view of a graph, to which a method adds what else it needs; a step takes all of it."""
+    """The clean view of a graph. Subclasses add what else a method needs. A step uses all of it."""
 
     view: View
 
@@ -97,20 +96,20 @@ class Prepared:
 
 
 class Method(nn.Module, ABC):
-    """A way to learn embeddings, built from its configuration and the sizes of a graph.
+    """An embedding method, built from its configuration and the sizes of a graph.
 
-    A subclass sets the class facts, builds its parts in ``__init__(config, info, generator)`` and writes `forward`.
-    A ``name`` enters it in `METHODS`. Everything else has a default:
+    A subclass sets the class attributes, builds its components in ``__init__(config, info, generator)`` and implements
+    `forward`. Setting ``name`` registers it in `METHODS`. Everything else has a default:
 
     ============== ===================================================================================
     function       called
     ============== ===================================================================================
-    default_config when no recipe is given, to choose settings for the size of the graph
-    dense_memory   before training, to refuse n x n arrays that do not fit
+    default_config without a recipe, to choose hyper-parameters for the size of the graph
+    dense_memory   before training, to reject n x n arrays that do not fit into memory
     prepare        once per graph, before training or embedding
     optimizer      once, before training
     lr_schedule    at the start of each epoch
-    forward        in each step; where several processes share it, each has some rows of the batch
+    forward        in each step; in distributed training, each process has some rows of the batch
     after_step     after each step of the optimizer
     encode         at the end of training, and for each graph that the trained model embeds
     ============== ===================================================================================
@@ -120,25 +119,25 @@ class Method(nn.Module, ABC):
     name, title
         Identifier for commands and files, and the name as papers print it.
     config, Config
-        The settings; their class is what a subclass annotates ``config`` with.
+        The settings, and their class: the annotation of ``config`` in the subclass.
     family, inputs
-        As in the tables of the paper: for example ``non-contrastive``, ``A, X``.
+        As in the tables of the paper, for example ``non-contrastive`` and ``A, X``.
     reference
         Publication.
     supervised
-        Whether it learns from the labels of training nodes. It is then scored by its own class scores.
+        Whether it learns from the labels of training nodes. Its own class predictions are then scored.
     trained
-        Whether there is anything to train. What is not has no parameters, and 0 epochs.
+        Whether the method is trained. A training-free method has no parameters and 0 epochs.
     of_moments
-        Whether the loss is made of moments of columns: sums over nodes, which several processes can share.
+        Whether the loss depends only on moments of columns. These are sums over nodes, so training can be distributed.
     Optimizer
         Class of the optimizer.
     inductive
-        Whether a trained model can embed other graphs than the one it was trained on.
+        Whether a trained model can embed other graphs than the training graph.
     normalization
-        Degrees that normalize the adjacency of a view: `ssge.ops.adjacency.Adjacency`.
+        Degrees that normalize the adjacency of a view; see `ssge.ops.adjacency.Adjacency`.
     bf16
-        Whether the products of a training step are in bfloat16; `products` is the context to take it in.
+        Whether a training step computes products in bfloat16, within the context `products`.
     scale, offset
         An embedding is ``scale * output + offset``. Training sets the scale so that the root mean square is 1.
     """
@@ -185,28 +184,28 @@ class Method(nn.Module, ABC):
 
     @property
     def num_parameters(self) -> int:
-        """How many numbers are trained."""
+        """Number of trainable parameters."""
         return sum(parameter.numel() for parameter in self.parameters() if parameter.requires_grad)
 
     def products(self) -> torch.autocast:
-        """Return the context of `forward` in training, which decides the precision of products."""
+        """Return the autocast context of `forward` in training, which sets the precision of products."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16)
 
     @classmethod
     def default_config(cls, info: GraphInfo) -> dict[str, Any]:
-        """Return settings that suit a graph of this size better than the fixed defaults."""
+        """Return default settings for a graph of this size."""
         return {}
 
     @classmethod
     def dense_memory(cls, config: Any, info: GraphInfo, itemsize: int) -> int:
-        """Return the bytes of arrays that grow with n^2, of numbers of ``itemsize`` bytes."""
+        """Return the size in bytes of all arrays that grow with n^2, for numbers of ``itemsize`` bytes."""
         return 0
 
     def prepare(self, graph: Graph) -> Any:
-        """Return what the method needs of a graph, on its device: by default the clean view.
+        """Move a graph to the method's device and return what `forward` and `encode` take: by default the clean view.
 
-        It may be anything that `forward` and `encode` understand. Training takes batches of a `View` itself; any other
-        object must have ``batches(key)``, which yields the batches of one epoch.
+        Training makes mini-batches of a `View`. Any other object must have ``batches(key)``, which yields the batches
+        of one epoch.
         """
         if graph.num_features != self.info.num_features:
             raise InputError(
@@ -224,15 +223,15 @@ class Method(nn.Module, ABC):
         return self.Optimizer(trained, lr=self.config.lr, weight_decay=self.config.weight_decay, fused=True)
 
     def lr_schedule(self, progress: float) -> float:
-        """Return the factor of the learning rate; ``progress`` goes from 0 to 1 over the epochs."""
+        """Return the factor of the learning rate at ``progress``, from 0 to 1 over the epochs."""
         return 1.0
 
     @abstractmethod
     def forward(self, batch: Any, key: Key) -> Losses:
-        """Return the losses of one training step on a batch: by default the clean view of a graph."""
+        """Return the losses of one training step on a batch, by default the clean view of a graph."""
 
     def after_step(self, progress: float) -> None:
-        """Update what is not trained by gradient, for example a moving average."""
+        """Update state that has no gradient, for example a moving average."""
 
     def encode(self, prepared: Any, nodes: Tensor | None = None) -> Tensor:
         """Return the encoder's raw output, n x d, or the rows of some nodes."""
@@ -242,10 +241,10 @@ class Method(nn.Module, ABC):
 
     @torch.no_grad()
     def calibrate(self, prepared: Any) -> Tensor:
-        """Set the scale that gives the embedding of a prepared graph unit root mean square; return that embedding.
+        """Set the scale so that the embedding of a prepared graph has root mean square 1, and return that embedding.
 
-        The raw output can be tiny, which misleads whatever assumes unit scale, such as the default penalty of a
-        classifier. One factor changes no angle, ratio of distances or neighbor.
+        The raw output can be tiny, which misleads tools that assume unit scale, such as the default penalty of a
+        classifier. One common factor changes no angle, no ratio of distances and no nearest neighbor.
         """
         self.eval()
         output = self.encode(prepared)

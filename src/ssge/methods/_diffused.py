@@ -1,4 +1,4 @@
-"""What MVGRL and MERIT share: the graph and its diffusion as two views, whole or as subgraphs of random nodes."""
+"""Base of MVGRL and MERIT: the graph and its diffusion as two views, full-batch or as subgraphs of random nodes."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ class DiffusedConfig(MethodConfig):
 
     weight_decay: WeightDecay = 0.0
     widths: Widths = (512,)
-    teleport: float = Field(0.2, gt=0, le=1, description="Probability that the walk of PageRank returns [alpha].")
-    threshold: float = Field(1e-4, ge=0, description="Smaller entries of the diffusion are left out.")
+    teleport: float = Field(0.2, gt=0, le=1, description="Teleport probability of personalized PageRank [alpha].")
+    threshold: float = Field(1e-4, ge=0, description="Drop entries of the diffusion below this value.")
     diffusion_neighbors: PositiveInt | None = Field(
-        None, description="Entries of the diffusion per node, the largest ones. All above the threshold if not given."
+        None,
+        description="Keep this many of the largest entries of the diffusion per node; default: all above the "
+        "threshold.",
     )
     column_scale: ColumnScale = Field("none", description="Divide columns of the diffusion by their sum or maximum.")
     batch_nodes: PositiveInt | None = Field(
-        None, description="Random nodes per step, with the edges among them. All nodes if not given."
+        None, description="Random nodes per step, with the subgraph they induce; default: all nodes."
     )
     normalize_features: NormalizeFeatures = True
 
 
 class Diffused(NamedTuple):
-    """The same features over the graph and over its diffusion.
+    """Two views with the same features: the graph and its diffusion.
 
     Attributes
     ----------
@@ -50,7 +52,7 @@ class Diffused(NamedTuple):
     batch_nodes: int | None = None
 
     def batches(self, key: Key) -> Iterator[Diffused]:
-        """Yield the whole graph, or both views of as many nodes at a time, each node once, in random order."""
+        """Yield the whole graph, or mini-batches of both views; each node occurs once, in random order."""
         n = self.graph.num_nodes
         if self.batch_nodes is None or self.batch_nodes >= n:
             yield self
@@ -77,7 +79,7 @@ class DiffusedMethod(Method):
 
     @classmethod
     def dense_memory(cls, config: Any, info: GraphInfo, itemsize: int) -> int:
-        """Return the bytes of the factorization that gives the exact diffusion, or of the entries that are kept."""
+        """Return the size in bytes of the factorization for the exact diffusion, or of the entries that are kept."""
         n = info.num_nodes
         if n <= EXACT_NODES:
             return 2 * itemsize * n * n

@@ -1,4 +1,4 @@
-"""What the methods share that contrast two views by InfoNCE behind a projector: GRACE, GCA, gCooL, COSTA."""
+"""Base of the methods that contrast two views by InfoNCE after a projector: GRACE, GCA, gCooL, COSTA."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ssge.nn.heads import Head
 from ssge.views import View, drop_and_mask
 
 BATCH_NODES = 2048
-"""Nodes per step by default on graphs of more than eight times as many."""
+"""Default mini-batch size on graphs of more than eight times as many nodes."""
 
 
 class InfoNCEConfig(MethodConfig):
@@ -37,7 +37,7 @@ class InfoNCEConfig(MethodConfig):
     feature_masks: FeatureMasks = (0.3, 0.4)
     widths: Widths = (512, 256)
     projector_width: PositiveInt | None = Field(
-        None, description="Width of the projector's hidden layer. That of the embedding if not given."
+        None, description="Width of the projector's hidden layer; default: the width of the embedding."
     )
     activation: Literal["relu", "prelu", "elu", "leaky_relu"] = Field(
         "relu", description="Activation after every layer; leaky_relu has slope 0.229 (rrelu in released codes)."
@@ -47,9 +47,9 @@ class InfoNCEConfig(MethodConfig):
 
 
 class InfoNCEMethod(Method):
-    """A GCN with an activation after every layer, and a projector of one hidden layer (ELU) that is not embedded.
+    """A GCN with an activation after every layer, and a projector of one hidden layer (ELU) for training only.
 
-    Differences from the released codes: weights of the projector are Xavier-uniform as those of the encoder.
+    Difference from the released codes: weights of the projector are Xavier-uniform, like those of the encoder.
     """
 
     family = "contrastive"
@@ -66,12 +66,12 @@ class InfoNCEMethod(Method):
 
     @classmethod
     def default_config(cls, info: GraphInfo) -> dict[str, Any]:
-        """Train large graphs in batches of nodes, in as many steps, because a step takes O(nodes^2) time."""
+        """Train large graphs in mini-batches with the same number of steps, because a step takes O(nodes^2) time."""
         if "batch_nodes" not in cls.Config.model_fields or info.num_nodes <= 8 * BATCH_NODES:
             return {}
         epochs = cls.Config.model_fields["epochs"].default * BATCH_NODES / info.num_nodes
         return {"batch_nodes": BATCH_NODES, "epochs": max(1, round(epochs))}
 
     def encoded(self, views: Sequence[View]) -> list[Tensor]:
-        """Return the encoder's output at the seeds of some views."""
+        """Return the encoder's output for the seeds of each view."""
         return [view.at_seeds(self.encoder(view)) for view in views]

@@ -1,4 +1,4 @@
-"""What training-free methods share: features with few columns, propagated over the graph; nothing is trained."""
+"""Base of the training-free methods: reduced features, propagated over the graph."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ from ssge.ops.random import Key
 class PropagatedConfig(BaseConfig):
     """Settings that training-free methods have in common."""
 
-    hops: PositiveInt = Field(8, description="Hops that features travel along edges [K].")
+    hops: PositiveInt = Field(8, description="Number of propagation steps [K].")
     components: PositiveInt = Field(
-        512, description="Columns of the embedding at most: wider features are reduced to their leading directions."
+        512,
+        description="Maximum width of the embedding; wider features are reduced to their leading singular directions.",
     )
     normalization: Normalization = Field("out-in", description="Degrees in the normalization of the adjacency.")
 
 
 class Propagated(Method):
-    """A method that propagates features and trains nothing: the embedding is S(X V).
+    """A training-free method: the embedding is S(X V), the propagated features.
 
-    X (n x p) is reduced to X V first if it has more than ``columns`` columns, with V its leading right singular vectors
-    (`ssge.ops.reduction`), found on the graph that is fitted and kept in the model. Sparse X stays sparse until then.
-    The same S and V embed other graphs. Nothing is random. Cost: O(K m d) time, O(n d) memory.
+    If X (n x p) has more than ``components`` columns, it is first reduced to X V, with V its leading right singular
+    vectors (`ssge.ops.reduction`) on the fitted graph. The model stores V. Sparse X stays sparse until then. The same S
+    and V embed other graphs. Nothing is random. Cost: O(K m d) time, O(n d) memory.
     """
 
     family = "training-free"
@@ -49,14 +50,14 @@ class Propagated(Method):
 
     @abstractmethod
     def propagate(self, adjacency: Adjacency, h: Tensor, chunk: int) -> Tensor:
-        """Return S(H), one of `ssge.ops.propagation`."""
+        """Return S(H), a filter of `ssge.ops.propagation`."""
 
     def forward(self, batch: Any, key: Key) -> Losses:
-        """Refuse: there is nothing to train."""
+        """Raise an error: there is nothing to train."""
         raise TrainingError(f"{self.title} has nothing to train.")
 
     @torch.no_grad()
     def calibrate(self, prepared: Any) -> Tensor:
-        """Find V, beside what every method does at the end of training."""
+        """Compute V, then calibrate as every method does."""
         self.encoder.reduction.fit(prepared)
         return super().calibrate(prepared)

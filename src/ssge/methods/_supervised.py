@@ -21,32 +21,32 @@ from ssge.views import View
 class SupervisedConfig(MethodConfig):
     """Settings of all supervised methods; the defaults are those of GCN on citation graphs."""
 
-    epochs: int = Field(200, ge=0, description="Passes over the graph; all of them, training never stops early.")
+    epochs: int = Field(200, ge=0, description="Number of epochs; there is no early stopping.")
     keep: Literal["last", "best", "loss"] = Field(
         "last",
-        description="Weights that are kept: of the last epoch, or of the one with the best accuracy or the lowest loss "
-        "on validation nodes.",
+        description="Which weights to keep: those of the last epoch, or of the epoch with the best accuracy or the "
+        "lowest loss on validation nodes.",
     )
     lr: LearningRate = 0.01
     weight_decay: WeightDecay = 5e-4
-    decay_layers: Literal["first", "all"] = Field("first", description="Layers with the L2 penalty: the first, or all.")
+    decay_layers: Literal["first", "all"] = Field("first", description="Layers with an L2 penalty: the first, or all.")
     widths: tuple[PositiveInt, ...] = Field(
-        (16,), description="Width of each hidden layer; the output are the classes."
+        (16,), description="Width of each hidden layer; the output layer has one column per class."
     )
     input_dropout: float = Field(0.5, ge=0, lt=1, description="Probability of dropping an entry of X in training.")
     dropout: float = Field(0.5, ge=0, lt=1, description="Probability of dropping an input of a later layer.")
 
 
 class Supervised(Method):
-    """A network that is trained by cross entropy, `ssge.objectives.classification`, over the labeled nodes.
+    """A network trained by cross entropy over the labeled nodes (`ssge.objectives.classification`).
 
-    Its embedding is its class scores, n x k, before the softmax. Training always runs as many epochs as are set, and
-    gradients come from labels of training nodes alone. With ``keep`` at ``last`` no other label plays a part: where a
-    published code stops early, the number of epochs is chosen once, on validation nodes, and is part of the recipe. At
-    ``best`` and ``loss`` validation nodes choose the epoch, by accuracy and cross entropy without dropout, as
-    `ssge.training.best.Best` says.
+    Its embedding is the class scores (logits), n x k. Training always runs the given number of epochs, and gradients
+    come from the labels of training nodes only. With ``keep="last"`` no other label is used: where a published code
+    stops early, the recipe fixes a number of epochs, chosen once on validation nodes. With ``best`` and ``loss``,
+    validation nodes choose the epoch, by accuracy or cross entropy without dropout (`ssge.training.best.Best`).
 
-    Subclasses build ``encoder`` with classes as its last width; its ``forward`` takes a view and what drops inputs.
+    Subclasses build ``encoder`` with the number of classes as last width. Its ``forward`` takes a view and a dropout
+    function.
     """
 
     family = "supervised"
@@ -55,14 +55,14 @@ class Supervised(Method):
     config: SupervisedConfig
 
     def prepare(self, graph: Graph) -> View:
-        """Bring a graph to the method's device, with the labels it has; for training, those of training nodes alone."""
+        """Move a graph to the method's device, with its labels: in training, those of training nodes only."""
         view: View = super().prepare(graph)
         if graph.labels is None:
             return view
         return view._replace(labels=torch.from_numpy(graph.labels).to(self.device))
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """Return Adam with the L2 penalty on the layers that are to have one."""
+        """Return Adam with the L2 penalty on the layers of ``decay_layers``."""
         layers = list(self.encoder.layers)  # type: ignore[arg-type]
         count = 1 if self.config.decay_layers == "first" else len(layers)
         chosen = [parameter for layer in layers[:count] for parameter in layer.parameters()]
@@ -72,7 +72,7 @@ class Supervised(Method):
         return torch.optim.Adam(groups, lr=self.config.lr, fused=True)
 
     def forward(self, view: View, key: Key) -> Losses:
-        """Return the cross entropy of the labeled nodes, entries of X and inputs of later layers dropped."""
+        """Return the cross entropy of the labeled nodes, with dropout on X and on the inputs of later layers."""
         assert view.labels is not None
         c, generator = self.config, key.fold_in("dropout").generator(self.device)
         dropped = view._replace(features=view.features.dropout(c.input_dropout, generator))
@@ -86,7 +86,7 @@ class LayeredConfig(SupervisedConfig):
 
 
 class Layered(Supervised):
-    """A network that is the encoder of its own name, with ReLU between the layers and a bias in each."""
+    """The encoder of the same name, with ReLU between layers and a bias in each."""
 
     config: LayeredConfig
 

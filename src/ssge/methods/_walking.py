@@ -1,4 +1,4 @@
-"""What methods that learn from random walks share: two tables of vectors, walks, and skip-gram with negatives."""
+"""Base of the random-walk methods: walks, two embedding tables, and skip-gram with negative sampling."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ class WalkingConfig(MethodConfig):
     """Settings that methods on random walks have in common."""
 
     epochs: int = Field(10, ge=0, description="Walks that start at each node.")
-    lr: float = Field(5e-3, gt=0, description="Adam's learning rate, which falls in a line to nothing.")
+    lr: float = Field(5e-3, gt=0, description="Initial learning rate of Adam; it decays linearly to zero.")
     weight_decay: WeightDecay = 0.0
     width: int = Field(128, ge=1, description="Width of the embedding.")
-    walk_length: int = Field(80, ge=2, description="Nodes of a walk.")
-    window: int = Field(10, ge=1, description="How far apart in a walk a node and its context are at most.")
-    batch: int = Field(128, ge=1, description="Walks that a step of training takes.")
-    noise: int = Field(200, ge=1, description="Noise nodes of a step, which all its pairs share (negative sampling).")
-    negatives: float = Field(5.0, gt=0, description="What the noise nodes together weigh beside one pair.")
+    walk_length: int = Field(80, ge=2, description="Length of a walk in nodes.")
+    window: int = Field(10, ge=1, description="Context window of the skip-gram.")
+    batch: int = Field(128, ge=1, description="Walks per training step.")
+    noise: int = Field(200, ge=1, description="Negative samples per step, shared by all its pairs.")
+    negatives: float = Field(5.0, gt=0, description="Total weight of the negative samples relative to one pair.")
 
 
 def vectors(count: int, width: int, generator: torch.Generator) -> nn.Embedding:
-    """Return a table with one vector for each of some things, uniform and small: in +-1/(2 d), as in word2vec."""
+    """Return an embedding table with small uniform weights within +-1/(2 d), as in word2vec."""
     start = (torch.rand(count, width, generator=generator) - 0.5) / width
     return nn.Embedding.from_pretrained(start, freeze=False)  # type: ignore[no-untyped-call, no-any-return]
 
 
 class Batch(NamedTuple):
-    """What a step with negative sampling takes: some walks, one per row, and noise nodes."""
+    """Input of a step with negative sampling: some walks, one per row, and noise nodes."""
 
     walks: Tensor
     noise: Tensor
 
 
 class Walks:
-    """The walks of a graph, which training takes in place of views.
+    """The walks of a graph, the training input instead of views.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Walks:
         return torch.split(walks, self.config.batch)
 
     def batches(self, key: Key) -> Iterator[Any]:
-        """Yield walks with noise nodes, drawn by the frequency of nodes in the walks to the power of 3/4."""
+        """Yield walks with noise nodes, sampled by their frequency in the walks to the power of 3/4."""
         walks = self.walks(key)
         counts = sum(torch.bincount(part[moved(part)], minlength=self.num_nodes) for part in walks)
         limits = torch.as_tensor(counts).double().pow(0.75).cumsum(0)
@@ -84,9 +84,9 @@ class Walks:
 
 
 class Walking(Method):
-    """A method that learns one vector per node, so it can embed only the graph that it was trained on.
+    """A transductive method: it learns one vector per node, so it can embed only the training graph.
 
-    The base class trains by skip-gram with negative sampling: `ssge.objectives.skipgram`.
+    The base class trains by skip-gram with negative sampling (`ssge.objectives.skipgram`).
     """
 
     family = "traditional"
@@ -101,7 +101,7 @@ class Walking(Method):
         super().__init__(config, info)
         self.encoder = vectors(info.num_nodes, config.width, generator)
         self.contexts = vectors(self.num_contexts, config.width, generator)
-        self.register_buffer("digest", torch.zeros(32, dtype=torch.uint8))  # of the graph trained on; zero: of none
+        self.register_buffer("digest", torch.zeros(32, dtype=torch.uint8))  # of the training graph, or zero
 
     @property
     def num_contexts(self) -> int:
@@ -110,7 +110,7 @@ class Walking(Method):
 
     @classmethod
     def default_config(cls, info: GraphInfo) -> dict[str, Any]:
-        """Let an epoch have about twenty steps, so that Adam takes as many on a large graph as on a small one."""
+        """Use about twenty steps per epoch, so that Adam takes as many steps on large graphs as on small ones."""
         return {"batch": min(max(info.num_nodes // 20, 16), 1024)}
 
     def prepare(self, graph: Graph) -> Walks:
@@ -138,12 +138,12 @@ class Walking(Method):
         return Losses(negative_sampling(center, context, cut.pairs, noise, self.config.negatives), {})
 
     def calibrate(self, prepared: Walks) -> Tensor:
-        """Remember the graph, beside what every method does at the end of training."""
+        """Store the fingerprint of the graph, then calibrate as every method does."""
         self.digest.copy_(prepared.digest)
         return super().calibrate(prepared)
 
     def encode(self, prepared: Walks, nodes: Tensor | None = None) -> Tensor:
-        """Return the vectors of all nodes or of some; the graph must be that of the training."""
+        """Return the vectors of all or some nodes; the graph must be the training graph."""
         if bool(self.digest.any()) and not torch.equal(self.digest, prepared.digest):
             raise InputError(
                 f"{self.title} can embed only the graph that it was trained on, and this one has other edges; "

@@ -1,4 +1,4 @@
-"""AFGRL: no augmentation; a node predicts the target's vectors of nodes that are alike, near or of one cluster."""
+"""AFGRL: no augmentation; a node predicts the target vectors of similar nodes, neighbors and cluster members."""
 
 from __future__ import annotations
 
@@ -26,35 +26,36 @@ class AFGRLConfig(BootstrapConfig):
     epochs: Epochs = 100
     widths: Widths = (512,)
     predictor_width: PositiveInt = Field(1024, description="Width of the predictor's hidden layer.")
-    momentum: float = Field(0.9, ge=0, le=1, description="Momentum of the target at the start; it rises to 1.")
+    momentum: float = Field(0.9, ge=0, le=1, description="Initial momentum of the target network; it increases to 1.")
     normalize_features: NormalizeFeatures = False
-    neighbors: PositiveInt = Field(4, description="Candidates for positives: itself and those most alike [top-k].")
+    neighbors: PositiveInt = Field(4, description="Candidate positives: the node and its nearest neighbors [top-k].")
     clusterings: PositiveInt = Field(5, description="Runs of k-means in each step.")
     centroids: PositiveInt = Field(100, description="Clusters of each run of k-means.")
-    cluster_iterations: PositiveInt = Field(20, description="Rounds of each run of k-means.")
+    cluster_iterations: PositiveInt = Field(20, description="Iterations of each run of k-means.")
     released_bn: bool = Field(False, description="Train with batch normalization in evaluation mode, as released.")
     released_momentum: bool = Field(
-        False, description="Let the momentum's schedule advance with each parameter tensor instead of each step."
+        False,
+        description="Advance the momentum schedule once per parameter tensor instead of once per step, as released.",
     )
 
 
 class AFGRL(Bootstrap):
-    """Augmentation-free learning; the formula stands at `ssge.objectives.prediction.paired_cosine_regression`.
+    """Augmentation-free learning; see `ssge.objectives.prediction.paired_cosine_regression` for the formula.
 
     In each step the candidates of a node are itself and the nodes whose target vectors have the largest cosines with
-    its own online vector; of these it keeps as positives its neighbors in the graph and those that share a cluster
-    with it in any of several runs of k-means on the target's unit vectors: `ssge.ops.positives.positive_pairs`. The
-    target begins as a copy and follows at a momentum that rises to 1 along half a cosine.
+    its online vector. Its positives are the candidates that are its neighbors in the graph, or that share a cluster
+    with it in any of several runs of k-means on the target's unit vectors (`ssge.ops.positives.positive_pairs`). The
+    target starts as a copy. Its momentum rises to 1 on a cosine schedule.
 
-    Random: the initial weights, and the rows from which each run of k-means begins. Cost of a step: two passes of the
-    encoder, one of them without gradient, O(n^2 d) time for the candidates in O(n) memory, by chunks, and
-    O(c i k n d) for c runs of i rounds with k centers.
+    Random: the initial weights, and the initial centers of each run of k-means. Cost of a step: two passes of the
+    encoder, one of them without gradient, O(n^2 d) time for the candidates in O(n) memory, in chunks, and
+    O(c i k n d) for c runs of i iterations with k centers.
 
-    Differences from the released code: its evaluation leaves batch normalization in evaluation mode, so that it takes
-    the initial figures 0 and 1 in all of training but the first step, which ``released_bn`` reproduces from the first
-    step on; its schedule of the momentum advances once a parameter tensor, so that it goes up and down again, which
-    ``released_momentum`` reproduces; candidates never fill an n x n matrix; layers before a batch normalization have no
-    bias; the epoch is never chosen by validation accuracy or labels.
+    Differences from the released code: its evaluation leaves batch normalization in evaluation mode, so that it uses
+    the initial statistics 0 and 1 in all of training except the first step (``released_bn`` reproduces this from the
+    first step on); its momentum schedule advances once per parameter tensor, so that it rises and falls again
+    (``released_momentum`` reproduces this); no n x n matrix of candidates is formed; layers before a batch
+    normalization have no bias; the epoch is never chosen by validation accuracy or labels.
     """
 
     name = "afgrl"
@@ -65,7 +66,7 @@ class AFGRL(Bootstrap):
     config: AFGRLConfig
 
     def forward(self, view: View, key: Key) -> Losses:
-        """Return the regression of predictions on the target's vectors, over positive pairs."""
+        """Return the cosine regression of predictions on target vectors, over positive pairs."""
         h, t = self.encoder(view), self.target(view)
         pairs = self.positives(h, t, view, key.fold_in("clusters").generator(h.device))
         total = paired_cosine_regression(self.predictor(h), t, pairs)
@@ -79,7 +80,7 @@ class AFGRL(Bootstrap):
         return positive_pairs(nearest_targets(h, t, c.neighbors), view.adjacency, torch.stack(runs, 1))
 
     def momentum_at(self, progress: float) -> float | list[float]:
-        """Let the target's momentum rise to 1, or go up and down as released."""
+        """Return the momentum of the target: a cosine schedule up to 1, or the released one."""
         start, epochs = self.config.momentum, self.config.epochs
         if not self.config.released_momentum:
             return momentum(progress, start)

@@ -1,4 +1,4 @@
-"""BGRL: predict the target network's vectors of one view from the other view; no negatives."""
+"""BGRL: predict the target representations of one view from the other view; no negatives."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from ssge.views import View, augmented, drop_and_mask
 class BGRLConfig(BootstrapConfig, NodeBatchConfig):
     """Settings of BGRL."""
 
-    epochs: int = Field(300, ge=0, description="Passes over the graph; the learning rate ends at zero with them.")
+    epochs: int = Field(300, ge=0, description="Number of epochs; the learning rate decays to zero over them.")
     edge_drops: EdgeDrops = (0.3, 0.2)
     feature_masks: FeatureMasks = (0.3, 0.4)
     encoder: Literal["gcn", "gat"] = Field("gcn", description="gcn, or gat: attention over neighbors.")
     heads: PositiveInt = Field(
-        8, description="Attention heads of each layer of gat, which share its width.", validate_default=True
+        8, description="Attention heads of each GAT layer; they share its width.", validate_default=True
     )
-    momentum: float = Field(0.99, ge=0, le=1, description="Momentum of the target at the start; it rises to 1.")
-    warm_up: float = Field(0.1, ge=0, lt=1, description="Share of the epochs in which the learning rate rises.")
+    momentum: float = Field(0.99, ge=0, le=1, description="Initial momentum of the target network; it increases to 1.")
+    warm_up: float = Field(0.1, ge=0, lt=1, description="Fraction of the epochs for the warm-up of the learning rate.")
 
     @field_validator("encoder")
     @classmethod
@@ -53,22 +53,23 @@ class BGRLConfig(BootstrapConfig, NodeBatchConfig):
 
 
 class BGRL(Bootstrap):
-    """Bootstrapped graph latents; the formula stands at `ssge.objectives.prediction`.
+    """Bootstrapped graph latents; see `ssge.objectives.prediction` for the formula.
 
     With views 1 and 2, predictions Q of the online network and vectors T of the target, the loss is
-    ``cosine_regression(Q1, T2) + cosine_regression(Q2, T1)``. The target begins with weights of its own and follows
-    at a momentum that rises to 1 along half a cosine; the learning rate rises linearly and falls along another.
+    ``cosine_regression(Q1, T2) + cosine_regression(Q2, T1)``. The target starts from its own random weights. Its
+    momentum rises to 1 on a cosine schedule. The learning rate has a linear warm-up and a cosine decay.
 
-    With ``encoder`` at ``gat`` both networks are layers of attention, heads side by side, as were those of the widely
-    quoted figures on citation graphs, which are of a re-run by the authors of GraphMAE.
+    With ``encoder="gat"`` both networks have attention layers with concatenated heads, like those behind the widely
+    quoted figures on citation graphs, which come from a re-run by the authors of GraphMAE.
 
     Random: the initial weights of both networks and the predictor, the dropped edges and masked columns of each view.
     Cost of a step: four passes of the encoder, two of them without gradient, and O(n d h) for a predictor of width h.
 
     Differences from the released code: layers before a batch normalization have no bias, which it cancels; weights of
-    the predictor are Xavier-uniform as the encoder's are; the running figures of batch normalization take a tenth of
-    each pass (``norm_momentum``). The code's 0.99 takes the last pass alone, though the paper's decay of 0.99 means
-    0.01, which the recipes with 10,000 epochs have; in some hundred epochs such figures still hold their start.
+    the predictor are Xavier-uniform, like those of the encoder; the momentum of the running statistics of batch
+    normalization is a tenth (``norm_momentum``). The code's 0.99 keeps only the last pass, although the paper's decay
+    of 0.99 means 0.01, the value of the recipes with 10,000 epochs. In some hundred epochs, statistics with 0.01 still
+    contain their initial values.
     """
 
     name = "bgrl"
@@ -91,15 +92,15 @@ class BGRL(Bootstrap):
         return GAT(widths, c.heads, c.heads, "prelu", generator, norm=c.norm_momentum, output_activation=True)
 
     def forward(self, view: View, key: Key) -> Losses:
-        """Return the regression of each view's prediction on the target's vectors of the other view."""
+        """Return the cosine regression of each view's predictions on the target representations of the other view."""
         views = augmented(view, self.augmentations, key)
         one, other = (cosine_regression(q, t) for q, t in self.crossed(*views))
         return Losses(one + other, {"first": one.detach(), "second": other.detach()})
 
     def lr_schedule(self, progress: float) -> float:
-        """Let the learning rate rise, then fall to zero."""
+        """Return the factor of the learning rate: warm-up, then cosine decay to zero."""
         return warm_up_cosine(progress, self.config.warm_up)
 
     def momentum_at(self, progress: float) -> float:
-        """Let the target's momentum rise to 1."""
+        """Return the momentum of the target, which rises to 1."""
         return momentum(progress, self.config.momentum)

@@ -1,4 +1,4 @@
-"""CCA-SSG: alignment of two views while the columns of each are decorrelated; no negatives, no projector."""
+"""CCA-SSG: align two views and decorrelate the columns of each; no negatives, no projector."""
 
 from __future__ import annotations
 
@@ -27,18 +27,21 @@ class CCASSGConfig(NodeBatchConfig):
     widths: Widths = (512, 512)
     encoder: Literal["gcn", "mlp"] = Field("gcn", description="gcn, or mlp: features alone, with batch normalization.")
     activation: Literal["elu", "relu", "none"] = Field("relu", description="Activation between layers.")
-    output_bias: bool = Field(False, description="A bias in the last layer, which drifts at random; as released.")
+    output_bias: bool = Field(
+        False, description="Add a bias to the last layer, as released. It has no useful gradient and drifts."
+    )
 
 
 class CCASSG(Method):
-    """From canonical correlation analysis to self-supervised graphs; formula at `ssge.objectives.decorrelation.cca`.
+    """Canonical correlation analysis of two views; see `ssge.objectives.decorrelation.cca` for the formula.
 
     Random: the initial weights, the dropped edges and the masked columns of each view. Cost of a step, for m edges and
     width d: two passes of the encoder, O(m d + n d^2), and O(n d^2) for the moments, in O(d^2) memory.
 
     Differences from the released code: the last layer has no bias, because standardization cancels it and Adam turns
-    the rounding of its gradient into a random shift of all embeddings (``output_bias`` brings it back); every random
-    choice follows the seed, where the released code has none; a constant column warns instead of giving NaN.
+    the rounding of its gradient into a random shift of all embeddings (``output_bias`` restores it); the seed
+    determines every random choice, whereas the released code has no seed; a constant column warns instead of
+    giving NaN.
     """
 
     name = "cca_ssg"

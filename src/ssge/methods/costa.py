@@ -1,4 +1,4 @@
-"""COSTA: contrast random mixtures of nodes, which keep the covariance of the features."""
+"""COSTA: contrast random projections of the nodes, which preserve the covariance of the features."""
 
 from __future__ import annotations
 
@@ -23,27 +23,30 @@ class COSTAConfig(InfoNCEConfig, NodeBatchConfig):
     weight_decay: WeightDecay = 0.0
     feature_masks: FeatureMasks = (0.3, 0.3)
     widths: Widths = (256, 256)
-    ratio: float = Field(0.5, gt=0, le=1, description="Number of mixtures, as a share of the nodes [k / n].")
+    ratio: float = Field(
+        0.5, gt=0, le=1, description="Number of mixtures as a fraction of the number of nodes [k / n]."
+    )
     sketch: Literal["gaussian", "sparse"] = Field(
         "gaussian", description="gaussian: mixtures of all nodes; sparse: each node is in 8 mixtures, much faster."
     )
 
 
 class COSTA(InfoNCEMethod):
-    """Covariance-preserving feature augmentation; formulas at `ssge.objectives.infonce` and `ssge.ops.sketching`.
+    """Covariance-preserving feature augmentation; see `ssge.objectives.infonce` and `ssge.ops.sketching`.
 
-    With H1, H2 the encoder's outputs of two views and P a random k x n matrix, drawn anew in each step and the same for
-    both, the loss is the inter-view InfoNCE of the projections of the rows of P H1 and P H2.
+    With H1, H2 the encoder's outputs of two views and P a random k x n matrix, resampled in each step and shared by
+    both views, the loss is the inter-view InfoNCE of the projections of the rows of P H1 and P H2.
 
-    With ``batch_nodes`` an epoch is several steps, each with mixtures of some nodes, drawn anew. Without a recipe,
-    graphs of more than 16,384 nodes are trained so.
+    With ``batch_nodes`` an epoch has several steps, each on a random mini-batch. Without a recipe, this is the default
+    on graphs of more than 16,384 nodes.
 
     Random: the initial weights, the dropped edges and masked columns of each view, and P. Cost of a step: two passes of
-    the encoder, O(k n d) time for the mixtures (sparse: O(n d)) and O(k^2 d) for their similarities, in O(n d) memory.
+    the encoder, O(k n d) time for the products with P (sparse: O(n d)) and O(k^2 d) for the similarities, in O(n d)
+    memory.
 
-    Differences from the released code: P is never in memory as a whole; both views have a rate of masked columns of
-    their own, where the code takes the first for both; weights of the projector are Xavier-uniform. The variant with a
-    single view was not released and is left out.
+    Differences from the released code: P is never in memory as a whole; each view has its own rate of masked columns,
+    whereas the code uses the first for both; weights of the projector are Xavier-uniform. The variant with a single
+    view was not released and is not implemented.
     """
 
     name = "costa"
@@ -55,7 +58,7 @@ class COSTA(InfoNCEMethod):
     config: COSTAConfig
 
     def forward(self, view: View, key: Key) -> Losses:
-        """Return the inter-view InfoNCE of mixtures of the nodes of two augmented views, over the seeds."""
+        """Return the inter-view InfoNCE of random projections of two augmented views, over the seeds."""
         c, (h1, h2) = self.config, self.encoded(augmented(view, self.augmentations, key))
         size = max(1, int(c.ratio * h1.shape[0]))
         mixed1, mixed2 = SKETCHES[c.sketch]((h1, h2), size, key.fold_in("mixtures").generator(self.device))

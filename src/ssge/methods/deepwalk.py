@@ -16,23 +16,23 @@ from ssge.ops.random import Key
 from ssge.ops.walks import Walker, moved
 
 _RAREST = 2.0**-30
-"""What a node counts at least in the Huffman tree, as a share of all."""
+"""Smallest relative frequency of a node in the Huffman tree."""
 
 
 class DeepWalkConfig(WalkingConfig):
     """Settings of DeepWalk; the names in brackets are the paper's."""
 
     epochs: int = Field(10, ge=0, description="Walks that start at each node [gamma].")
-    lr: float = Field(2.5e-3, gt=0, description="Adam's learning rate, which falls in a line to nothing.")
-    walk_length: int = Field(40, ge=2, description="Nodes of a walk [t].")
-    window: int = Field(10, ge=1, description="How far apart in a walk a node and its context are at most [w].")
+    lr: float = Field(2.5e-3, gt=0, description="Initial learning rate of Adam; it decays linearly to zero.")
+    walk_length: int = Field(40, ge=2, description="Length of a walk in nodes [t].")
+    window: int = Field(10, ge=1, description="Context window of the skip-gram [w].")
     softmax: Literal["hierarchical", "negative"] = Field(
-        "hierarchical", description="hierarchical: over a Huffman tree, as published; negative: negative sampling."
+        "hierarchical", description="hierarchical: hierarchical softmax, as published; negative: negative sampling."
     )
 
 
 class Batch(NamedTuple):
-    """What a step with the hierarchical softmax takes: some walks, one per row, and the tree."""
+    """Input of a step with the hierarchical softmax: some walks, one per row, and the tree."""
 
     walks: Tensor
     tree: Tree
@@ -46,26 +46,27 @@ class TreeWalks(Walks):
         self.tree = huffman(walker.popularity.clamp_min(walker.popularity.sum() * _RAREST))
 
     def batches(self, key: Key) -> Iterator[Batch]:
-        """Yield one walk from each node, some at a time."""
+        """Yield one walk from each node, in batches."""
         return (Batch(walks, self.tree) for walks in self.walks(key))
 
 
 class DeepWalk(Walking):
     """Uniform random walks and skip-gram with a hierarchical softmax, on the graph's edges alone.
 
-    The formula is at `ssge.objectives.skipgram`, the walks at `ssge.ops.walks.Walker`; edge weights, if there are any,
-    decide where they go.
+    See `ssge.objectives.skipgram` for the formula and `ssge.ops.walks.Walker` for the walks. Edge weights, if any, are
+    transition weights.
 
     Random: the initial vectors, the order of the starts, and the walks. Cost of an epoch, with n walks of t nodes, a
-    window w and ways of at most D inner nodes: O(n t w D d) time; O((n + m) + n t + n d) memory. D is near log2(m) on
-    graphs without weights or isolated nodes, and some 44, 1.44 log2(2^30 + n), at most on any: no node counts for less
-    in the tree than 2^-30 of the whole, since weights of all magnitudes would else make a chain of it.
+    window w and tree paths of at most D inner nodes: O(n t w D d) time; O((n + m) + n t + n d) memory. D is near
+    log2(m) on graphs without weights or isolated nodes, and at most about 44, 1.44 log2(2^30 + n), on any graph: the
+    relative frequency of a node in the tree is at least 2^-30, because weights of all magnitudes could otherwise turn
+    the tree into a chain.
 
-    Differences from the released code: the Huffman tree is made of the nodes' degrees, to which their frequencies in
-    long walks tend, and so is known before the first walk; every pair within the window once, where word2vec draws a
-    smaller window for each center; Adam on many walks at once instead of gradient descent pair by pair; inner nodes
-    begin with small vectors instead of zero. The released code starts the walk of node 0 anywhere, a slip that
-    moves one walk of n and is not reproduced.
+    Differences from the released code: the Huffman tree uses the degrees of the nodes, the limit of their frequencies
+    in long walks, so it is known before the first walk; every pair within the window counts once, whereas word2vec
+    draws a smaller window for each center; Adam on many walks at once instead of gradient descent pair by pair; inner
+    nodes start with small vectors instead of zero. The released code starts the walk of node 0 at a random node, a bug
+    that affects one of n walks and is not reproduced.
     """
 
     name = "deepwalk"
@@ -81,7 +82,7 @@ class DeepWalk(Walking):
         return n if self.config.softmax == "negative" else max(n - 1, 1)
 
     def walks(self, adjacency: Adjacency, digest: Tensor) -> Walks:
-        """Return the walks along the edges of a graph, with the tree if there is to be one."""
+        """Return the walks along the edges of a graph, with the Huffman tree if it is used."""
         kind = Walks if self.config.softmax == "negative" else TreeWalks
         return kind(Walker(adjacency), self.config, digest)
 

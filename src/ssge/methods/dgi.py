@@ -1,4 +1,4 @@
-"""DGI: tell nodes of the graph from nodes with shuffled features, by a summary of the graph."""
+"""DGI: discriminate nodes of the graph from nodes with shuffled features, by a summary of the graph."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class DGIConfig(NodeBatchConfig):
 
 
 class DGI(Method):
-    """Deep graph infomax; the formula is at `ssge.objectives.mutual_information.local_global`.
+    """Deep graph infomax; see `ssge.objectives.mutual_information.local_global` for the formula.
 
     The encoder is a GCN with PReLU after every layer. Random: the initial weights and the order of the shuffled rows
     of X. Cost of a step: two passes of the encoder and O(n d + d^2) for the scores. With ``batch_nodes`` the rows are
     shuffled within the subgraph of a step, and the summary is that of its seeds.
 
-    Differences from the released code: the number of epochs is fixed, where it stops after 20 epochs without a lower
-    training loss and goes back to the epoch of the lowest; self-loops count once; the product of the weights and the
-    summary is formed once, which saves O(n d^2). PyGCL's variant, which the SSGE paper measures, has ``linear_summary``
-    and one slope of PReLU per column.
+    Differences from the released code: the number of epochs is fixed, whereas the code stops after 20 epochs without a
+    lower training loss and restores the epoch with the lowest; self-loops count once; the product of the weights and
+    the summary is computed once, which saves O(n d^2). PyGCL's variant, which the SSGE paper measures, has
+    ``linear_summary`` and one slope of PReLU per column.
     """
 
     name = "dgi"

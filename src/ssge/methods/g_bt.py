@@ -18,32 +18,32 @@ from ssge.views import Compose, DropEdges, MaskFeatures, View
 class GBTConfig(NodeBatchConfig):
     """Settings of G-BT."""
 
-    lr: float = Field(5e-4, gt=0, description="AdamW's highest learning rate, after the warm-up.")
-    weight_decay: float = Field(
-        1e-5, ge=0, description="Decay of the weights apart from the gradient, as AdamW has it."
+    lr: float = Field(5e-4, gt=0, description="Peak learning rate of AdamW, after the warm-up.")
+    weight_decay: float = Field(1e-5, ge=0, description="Decoupled weight decay of AdamW.")
+    warm_up: float = Field(
+        0.1, ge=0, lt=1, description="Fraction of the epochs for the warm-up of the learning rate from 0."
     )
-    warm_up: float = Field(0.1, ge=0, lt=1, description="Share of the epochs in which the learning rate rises from 0.")
     edge_drop: EdgeDrop = 0.4
     feature_mask: FeatureMask = 0.1
     redundancy_weight: float | None = Field(
-        None, ge=0, description="Weight of the correlations of unlike columns; the default is 1 / the last width."
+        None, ge=0, description="Weight of the off-diagonal correlations; default: 1 / width of the embedding."
     )
     widths: Widths = (512, 256)
     normalize_features: NormalizeFeatures = False
 
 
 class GBT(Method):
-    """Graph Barlow Twins; the formula stands at `ssge.objectives.decorrelation.barlow`.
+    """Graph Barlow Twins; see `ssge.objectives.decorrelation.barlow` for the formula.
 
-    The encoder is a GCN with batch normalization (momentum 0.01) and PReLU between its layers and a linear output; the
-    learning rate rises in ``warm_up`` and falls along half a cosine. Random: the initial weights, the dropped edges and
+    The encoder is a GCN with batch normalization (momentum 0.01) and PReLU between its layers and a linear output. The
+    learning rate has a linear ``warm_up`` and a cosine decay. Random: the initial weights, the dropped edges and
     the masked columns of each view. Cost of a step, for m edges and width d: two passes of the encoder,
     O(m d + n d^2), and O(n d^2) for the moments, in O(d^2) memory.
 
     Differences from the released code: no layer has a bias, because normalization or the objective cancels it and the
-    optimizer turns the rounding of its gradient into a random shift; the drop rates of its table were chosen by test
-    accuracy and are not in its repository, so the recipes have others and say where these come from; features are
-    divided by their row sums only if ``normalize_features`` says so, there always.
+    optimizer turns the rounding of its gradient into a random shift; the drop rates of the paper were chosen by test
+    accuracy and are not in the repository, so the recipes use others and document their origin; features are divided by
+    their row sums only with ``normalize_features``, whereas the code always does so.
     """
 
     name = "g_bt"
@@ -65,7 +65,7 @@ class GBT(Method):
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
 
     def lr_schedule(self, progress: float) -> float:
-        """Return the factor of the learning rate: warm-up, then half a cosine."""
+        """Return the factor of the learning rate: warm-up, then cosine decay."""
         return warm_up_cosine(progress, self.config.warm_up)
 
     def forward(self, view: View, key: Key) -> Losses:

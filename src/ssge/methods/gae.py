@@ -1,4 +1,4 @@
-"""GAE: a GCN whose output tells edges from non-edges by inner products."""
+"""GAE: a GCN whose output reconstructs the edges by inner products."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from ssge.views import View
 
 
 class GAE(Autoencoder):
-    """Graph autoencoder; the formula stands at `ssge.objectives.reconstruction`.
+    """Graph autoencoder; see `ssge.objectives.reconstruction` for the formula.
 
     Random: the initial weights and the sampled non-edges. Cost of a step: one pass of the encoder and O(m d) for the
-    scores of m edges and as many non-edges; with ``dense`` O(n^2 d), in blocks, so that no n x n array is made.
+    scores of m edges and as many non-edges; with ``dense`` O(n^2 d), in blocks, so that no n x n array is formed.
 
-    Differences from the released code: it takes all n x n pairs (``dense``), of which the sample is an unbiased
-    estimate; its hidden layer has no bias; and it holds out 15 % of the edges to predict them, with widths 32-16. For
-    classification all edges are trained on and the code is wider. Its loss on A + I is kept: loops are positive pairs.
+    Differences from the released code: it uses all n x n pairs (``dense``), of which the sample is an unbiased
+    estimate; its hidden layer has no bias; and it holds out 15 % of the edges for link prediction, with widths 32-16.
+    For classification, we train on all edges with a wider latent code. As in the released code, self-loops are
+    positive pairs.
     """
 
     name = "gae"

@@ -1,4 +1,4 @@
-"""GAT: a graph attention network that is trained on labels."""
+"""GAT: a supervised graph attention network."""
 
 from __future__ import annotations
 
@@ -17,29 +17,28 @@ class GATConfig(SupervisedConfig):
     """Settings of GAT; the defaults are those of citation graphs."""
 
     lr: LearningRate = 0.005
-    decay_layers: Literal["first", "all"] = Field("all", description="Layers with the L2 penalty: the first, or all.")
+    decay_layers: Literal["first", "all"] = Field("all", description="Layers with an L2 penalty: the first, or all.")
     widths: tuple[PositiveInt, ...] = Field((8,), description="Width of each head of the hidden layers.")
-    heads: PositiveInt = Field(8, description="Attention heads of the hidden layers, laid side by side.")
+    heads: PositiveInt = Field(8, description="Attention heads of the hidden layers, concatenated.")
     output_heads: PositiveInt = Field(1, description="Attention heads of the last layer, averaged.")
     input_dropout: float = Field(0.6, ge=0, lt=1, description="Probability of dropping an entry of X in training.")
     dropout: float = Field(
         0.6, ge=0, lt=1, description="Probability of dropping an input of a later layer, or attention."
     )
-    drop_products: bool = Field(
-        False, description="Drop inputs of a layer again after the product with its weights, as the released code does."
-    )
+    drop_products: bool = Field(False, description="Apply dropout again after the linear map of a layer, as released.")
 
 
 class GAT(Supervised):
-    """Attention over neighbors, ELU between layers; the formula stands at `ssge.nn.attention.Attention`.
+    """Attention over neighbors, ELU between layers; see `ssge.nn.attention.Attention` for the formula.
 
     Random: the initial weights, and the dropped inputs and attention of each step. Cost of a step, for m edges,
     features with s non-zero entries and K heads of width d: O(s K d + m K d), memory O(m K + n K d).
 
-    Differences from the released code: the inputs of a layer are dropped once for all heads, where each of its heads
-    drops its own; it drops them again after the product with W, which the paper does not say and ``drop_products``
-    brings back; it trains until neither loss nor accuracy on validation nodes has reached its best for 100 epochs, and
-    keeps the last epoch that reached both, here there are as many epochs as are set, and ``keep`` names the rule.
+    Differences from the released code: dropout on the inputs of a layer is shared by all heads, whereas each head of
+    the code has its own; the code applies dropout again after the product with W, which the paper does not mention and
+    ``drop_products`` restores; the code trains until neither loss nor accuracy on validation nodes has reached its best
+    for 100 epochs, and keeps the last epoch that reached both, whereas here the number of epochs is fixed and ``keep``
+    selects the rule.
     """
 
     name = "gat"

@@ -15,21 +15,21 @@ class GCAConfig(AdaptiveConfig, NodeBatchConfig):
 
 
 class GCA(Adaptive):
-    """Graph contrastive learning with adaptive augmentation; formulas at `ssge.objectives.infonce`, `.ops.centrality`.
+    """Graph contrastive learning with adaptive augmentation; see `ssge.objectives.infonce`, `ssge.ops.centrality`.
 
-    The loss is that of GRACE. An edge is dropped the less often, the more central its target is; a feature column the
-    less often, the more central the nodes are that have it. No rate exceeds 0.7. Batches of nodes are those of GRACE,
-    with the rates of the whole graph.
+    The loss is that of GRACE. The drop rate of an edge falls with the centrality of its target, that of a feature
+    column with the centrality of the nodes that have it. No rate exceeds 0.7. Mini-batches are as in GRACE, with the
+    rates of the whole graph.
 
     Random: the initial weights, the dropped edges and the masked columns of each view. Cost of a step: two passes of
     the encoder and O(n^2 d) time for the similarities, in O(n d) memory; once before training O(m) per iteration of
     the centrality.
 
-    Differences from the released code: equal centralities give equal rates, where it divides 0 by 0; a column without
-    any entry has the rate of the least central one, where it takes the logarithm of 0; PageRank teleports, where it
-    walks lazily (``lazy_pagerank``); degrees are in-degrees, which differs on directed graphs alone; no n x n matrix is
-    formed; weights of the projector are Xavier-uniform. With ``leaky_relu`` the activation is that of the code's rrelu,
-    which never draws a slope.
+    Differences from the released code: equal centralities give equal rates, whereas the code divides 0 by 0; an empty
+    column has the rate of the least central one, whereas the code takes the logarithm of 0; PageRank teleports, whereas
+    the code has a lazy walk (``lazy_pagerank``); degrees are in-degrees, which differs on directed graphs only; no
+    n x n matrix is formed; weights of the projector are Xavier-uniform. ``leaky_relu`` equals the rrelu of the code,
+    which never draws a random slope.
     """
 
     name = "gca"
@@ -39,7 +39,7 @@ class GCA(Adaptive):
     config: GCAConfig
 
     def forward(self, batch: Batch, key: Key) -> Losses:
-        """Return InfoNCE of the projections of two views, drawn by centrality, over the seeds."""
+        """Return InfoNCE of the projections of two adaptively augmented views, over the seeds."""
         h1, h2 = self.encoded(augmented(batch.view, batch.augmentations, key))
         loss = infonce(self.projector(h1), self.projector(h2), self.config.temperature)
         return Losses(loss, {"infonce": loss.detach()})

@@ -1,4 +1,4 @@
-"""GCN: a graph convolutional network that is trained on labels."""
+"""GCN: a supervised graph convolutional network."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from ssge.methods._supervised import Layered
 
 
 class GCN(Layered):
-    """Graph convolutions, ReLU between them; the formula stands at `ssge.nn.encoders.GCN`.
+    """Graph convolutions, ReLU between them; see `ssge.nn.encoders.GCN` for the formula.
 
-    Random: the initial weights and the dropped inputs of each step. Cost of a step, for m edges, features with s
+    Random: the initial weights and the dropout of each step. Cost of a step, for m edges, features with s
     non-zero entries and layers of width d: one pass of the encoder, O(s d + m d + n d^2).
 
-    Differences from the released code: it has no biases, here each layer has one; it may stop early, once the loss on
-    validation nodes exceeds the mean of the last ten epochs, here there are always as many epochs as are set.
+    Differences from the released code: each layer has a bias, whereas the code has none; the number of epochs is fixed,
+    whereas the code may stop early, once the validation loss exceeds the mean of the last ten epochs.
     """
 
     name = "gcn"

@@ -25,31 +25,31 @@ class GCooLConfig(AdaptiveConfig, NodeBatchConfig):
 
     communities: PositiveInt = Field(10, description="Number of communities [K].")
     density_penalty: float = Field(1.0, ge=0, description="Weight of the edges between communities [lambda].")
-    stride: PositiveInt = Field(500, description="Epochs in which the weight of the density falls to 1/e.")
-    fading: float = Field(0.2, gt=0, description="Share of the stride after which communities play no part any more.")
-    one_sided: bool = Field(False, description="Contrast the nodes of the first view alone, as released.")
+    stride: PositiveInt = Field(500, description="Decay constant, in epochs, of the weight of the density term.")
+    fading: float = Field(0.2, gt=0, description="Fraction of the stride after which the community terms are off.")
+    one_sided: bool = Field(False, description="Use only nodes of the first view as anchors, as released.")
 
 
 class GCooL(Adaptive):
-    """Graph communal contrastive learning; formulas at `ssge.objectives.infonce` and `ssge.objectives.community`.
+    """Graph communal contrastive learning; see `ssge.objectives.infonce` and `ssge.objectives.community`.
 
     With t the number of epochs so far, c = exp(-t / stride) and a = max(0, 1 - t / (fading stride)), the loss is
 
         inter-view InfoNCE of the nodes + a (c DeCA + (1 - c) contrast of nodes and communities)
 
-    in which DeCA is the mean over both views. Centers of communities are parameters that learn from DeCA alone. Nodes
-    take part with their projections, in the assignment to communities as well. Views are drawn as in GCA.
+    in which DeCA is the mean over both views. Community centers are parameters that get gradients from DeCA only. The
+    loss and the assignment to communities use the projections of the nodes. Augmentation is as in GCA.
 
-    With ``batch_nodes`` an epoch is several steps, each on some nodes, drawn anew, with the edges among them: the
-    density within communities then counts less, by the share of the nodes that a step takes. Without a recipe, graphs
-    of more than 16,384 nodes are trained so.
+    With ``batch_nodes`` an epoch has several steps, each on a random mini-batch and the edges within it. The density
+    within communities then has a smaller weight, by the share of the nodes in a step. Without a recipe, this is the
+    default on graphs of more than 16,384 nodes.
 
     Random: the initial weights and centers, the dropped edges and the masked columns of each view. Cost of a step: two
     passes of the encoder, O(n^2 d) time for the similarities of nodes and O(m K + n K d) for the communities.
 
-    Differences from the released code: the nodes of both views are anchors, as in the paper (``one_sided`` for the
-    code, which takes those of the first view twice); no n x n matrix is formed; empty communities are left out of the
-    contrast; differences of the views are those of GCA.
+    Differences from the released code: the nodes of both views are anchors, as in the paper (``one_sided`` reproduces
+    the code, which uses those of the first view twice); no n x n matrix is formed; empty communities are excluded from
+    the contrast; the augmentation differs as in GCA.
     """
 
     name = "gcool"
@@ -65,7 +65,7 @@ class GCooL(Adaptive):
         self.register_buffer("progress", torch.zeros(()))  # saved with the weights, so that training can resume
 
     def forward(self, batch: Batch, key: Key) -> Losses:
-        """Return the contrast of nodes, and the density and contrast of communities while they play a part."""
+        """Return the contrast of nodes, and the density and contrast of communities while their weight is positive."""
         c, views = self.config, augmented(batch.view, batch.augmentations, key)
         h1, h2 = (self.projector(h) for h in self.encoded(views))
         nodes = infonce(h1, h2, c.temperature, intra=False, symmetric=not c.one_sided)
@@ -85,5 +85,5 @@ class GCooL(Adaptive):
         return max(0.0, 1 - epochs / (c.fading * c.stride)), math.exp(-epochs / c.stride)
 
     def after_step(self, progress: float) -> None:
-        """Take note of the epochs so far."""
+        """Update the number of epochs so far."""
         self.progress.fill_(progress)

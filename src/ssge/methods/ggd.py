@@ -1,4 +1,4 @@
-"""GGD: tell nodes of the graph from nodes with shuffled features, by one linear score."""
+"""GGD: discriminate nodes of the graph from nodes with shuffled features, by one linear score."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class GGDConfig(NodeBatchConfig):
 
 
 class GGD(Method):
-    """Graph group discrimination; the formula is at `ssge.objectives.mutual_information.group_discrimination`.
+    """Graph group discrimination; see `ssge.objectives.mutual_information.group_discrimination`.
 
     The encoder is a GCN with PReLU after every layer, the head a linear map of width d. Some columns of X are masked,
     then its rows are shuffled for the second group. The embedding is H + A^t H.
@@ -38,9 +38,9 @@ class GGD(Method):
     the encoder and O(n d + d^2) for the scores. With ``batch_nodes`` the rows are shuffled within the subgraph of a
     step. The embedding takes O(t m d) more, once.
 
-    Differences from the released code: each column is masked by its own draw, where the code masks a fixed number of
-    columns; the head is summed before the product, which saves O(n d^2). Its batch normalizations and its second
-    adjacency, both without effect, are left out.
+    Differences from the released code: each column is masked independently, whereas the code masks a fixed number of
+    columns; the weights of the head are summed before the product, which saves O(n d^2). Its batch normalizations and
+    its second adjacency have no effect and are omitted.
     """
 
     name = "ggd"

@@ -1,4 +1,4 @@
-"""GMI: keep the information of a node about its own features, its neighbors' features and its edges."""
+"""GMI: maximize mutual information of a node with its own features, its neighbors' features and its edges."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ class GMIConfig(MethodConfig):
     feature_weight: float = Field(0.8, ge=0, description="Weight of the term on a node's own features [alpha].")
     neighbor_weight: float = Field(1.0, ge=0, description="Weight of the term on its neighbors' features [beta].")
     edge_weight: float = Field(1.0, ge=0, description="Weight of the term on edges [gamma].")
-    negatives: PositiveInt = Field(5, description="Other nodes per node and step, which make false pairs.")
+    negatives: PositiveInt = Field(5, description="Negative samples per node and step.")
     non_edges: float = Field(1.0, gt=0, description="Sampled non-edges per edge and step.")
-    bounded: bool = Field(True, description="Pass scores of nodes through a sigmoid first, as released.")
+    bounded: bool = Field(True, description="Apply a sigmoid to the scores of nodes before the loss, as released.")
     normalize_features: NormalizeFeatures = True
 
 
 @dataclass(frozen=True)
 class Averaging(Prepared):
-    """The clean view, and the matrix that averages over the neighbors of each node."""
+    """The clean view, and the matrix that averages over neighbors."""
 
     neighbors: SparseMatrix
 
 
 class GMI(Method):
-    """Graphical mutual information, all neighbors alike; the formulas are at `ssge.objectives.mutual_information`.
+    """Graphical mutual information with equal neighbor weights; see `ssge.objectives.mutual_information`.
 
     With H the encoder's output and U = PReLU(mean over the neighbors of X W), W of the encoder's first layer, the loss
     is ``alpha paired_information(H, X W1) + beta paired_information(U, H W2) + gamma edge_information(H)``. The
     encoder is a GCN with PReLU after every layer.
 
-    Random: the initial weights, the other nodes of the false pairs and the non-edges of each step. Cost of a step: one
-    pass of the encoder, two products with X, and O(n k d + m d) for k other nodes and m edges.
+    Random: the initial weights, the other nodes of the negative pairs and the non-edges of each step. Cost of a step:
+    one pass of the encoder, two products with X, and O(n k d + m d) for k other nodes and m edges.
 
-    Differences from the released code: non-edges are a sample, where it takes all n x n pairs; both terms on nodes
-    have no bias; features are mapped once per node; the number of epochs is fixed, where it stops after 20 epochs
-    without a lower training loss. Neighbors have equal weights, as released; the figures that others quote are of
-    the paper's second variant, which learns them.
+    Differences from the released code: non-edges are a sample, whereas the code uses all n x n pairs; both terms on
+    nodes have no bias; features are mapped once per node; the number of epochs is fixed, whereas the code stops after
+    20 epochs without a lower training loss. Neighbors have equal weights, as in the code; the published figures that
+    others quote come from the paper's second variant, which learns the weights.
     """
 
     name = "gmi"

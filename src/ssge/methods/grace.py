@@ -1,4 +1,4 @@
-"""GRACE: tell the other view of a node from all other nodes of both views."""
+"""GRACE: contrast the two views of a node with all other nodes of both views."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ class GRACEConfig(InfoNCEConfig, NodeBatchConfig):
 
 
 class GRACE(InfoNCEMethod):
-    """Deep graph contrastive representation learning; the formula stands at `ssge.objectives.infonce`.
+    """Deep graph contrastive representation learning; see `ssge.objectives.infonce` for the formula.
 
     The loss is InfoNCE of the projections of two views, with inter-view and intra-view negatives. The embedding is the
     encoder's output, before the projector.
 
-    With ``batch_nodes`` an epoch is several steps, each on some nodes, drawn anew. Their representations are those in
-    whole views; their negatives are the other nodes of the step. Without a recipe, graphs of more than 16,384 nodes are
-    trained so.
+    With ``batch_nodes`` an epoch has several steps, each on a random mini-batch. Representations are those in the whole
+    views; negatives are the other nodes of the batch. Without a recipe, this is the default on graphs of more than
+    16,384 nodes.
 
     Random: the initial weights, the dropped edges and the masked columns of each view. Cost of a step: two passes of
     the encoder and O(n^2 d) time for the similarities, in O(n d) memory.
 
-    Differences from the released code: it holds four n x n matrices in memory, where here none is formed; weights of
-    the projector are Xavier-uniform.
+    Differences from the released code: no n x n matrix is formed, whereas the code holds four in memory; weights of the
+    projector are Xavier-uniform.
     """
 
     name = "grace"

@@ -1,4 +1,4 @@
-"""MERIT: tell a node from all others, across two views of one network and across a network and its moving average."""
+"""MERIT: contrast nodes across two views, and across an online network and its moving average."""
 
 from __future__ import annotations
 
@@ -31,24 +31,27 @@ class MERITConfig(DiffusedConfig):
         0.2,
         ge=0,
         le=1,
-        description="Share of changed edges in the first view: half dropped, as many random added.",
+        description="Fraction of edges that the first view changes: half are dropped, and as many random ones added.",
     )
     feature_mask: FeatureMask = 0.5
     predictor_width: PositiveInt = Field(512, description="Width of the hidden layers of projector and predictor.")
     momentum: float = Field(0.8, ge=0, le=1, description="Momentum of the target's moving average.")
     view_weight: float = Field(
-        0.5, ge=0, le=1, description="Weight of the contrast of views; that of networks has the rest [beta]."
+        0.5,
+        ge=0,
+        le=1,
+        description="Weight of the cross-view contrast; the cross-network contrast has the rest [beta].",
     )
     temperature: float = Field(1.0, gt=0, description="Temperature of the similarities.")
     norm_momentum: float = Field(
-        0.1, gt=0, le=1, description="Share of each pass in the running figures of batch normalization."
+        0.1, gt=0, le=1, description="Momentum of the running statistics of batch normalization."
     )
-    teleport: float = Field(0.05, gt=0, le=1, description="Probability that the walk of PageRank returns [alpha].")
+    teleport: float = Field(0.05, gt=0, le=1, description="Teleport probability of personalized PageRank [alpha].")
     column_scale: ColumnScale = Field("sum", description="Divide columns of the diffusion by their sum or maximum.")
 
 
 class Projected(nn.Module):
-    """An encoder and a projector in line."""
+    """An encoder followed by a projector."""
 
     def __init__(self, encoder: GCN, projector: Head) -> None:
         super().__init__()
@@ -60,15 +63,15 @@ class Projected(nn.Module):
 
 
 class MERIT(DiffusedMethod):
-    """Multi-scale contrast of a network with itself; the formula is at `ssge.objectives.infonce`.
+    """Multi-scale contrastive Siamese networks; see `ssge.objectives.infonce` for the formula.
 
-    The first view is the graph with some edges dropped and as many random ones added, the second one its diffusion by
-    personalized PageRank; columns of X are masked in both. Let q be the predictions of the online network and z the
+    The first view is the graph with some edges dropped and as many random ones added. The second is its personalized
+    PageRank diffusion. Columns of X are masked in both. Let q be the predictions of the online network and z the
     projections of the target, for views 1 and 2. The loss is
 
         beta infonce(q1, q2) + (1 - beta) / 2 (infonce'(q1, z2) + infonce'(q2, z1))
 
-    where infonce' has no intra-view negatives and anchors in its first argument alone. The target is a moving average
+    where infonce' has no intra-view negatives and anchors in its first argument only. The target is a moving average
     of encoder and projector. The embedding is the sum of the encoder's outputs for graph and diffusion.
 
     Random: the initial weights, the dropped and added edges and masked columns of each view; with ``batch_nodes`` the
@@ -77,10 +80,10 @@ class MERIT(DiffusedMethod):
     less in large graphs.
 
     Differences from the released code: edges are dropped and added in each direction independently; the diffusion is
-    the same in training and embedding, where it is normalized once more, with self-loops, in training alone; a step
-    takes all nodes, or nodes drawn without replacement, where it takes 2,000 nodes with consecutive ids in each of 4
-    steps per epoch; the projector's output has no bias, which the predictor's batch normalization cancels; the last
-    epoch counts, where it reports the one with the best accuracy on test nodes.
+    the same in training and embedding, whereas the code normalizes it once more, with self-loops, in training only; a
+    step uses all nodes, or a mini-batch drawn without replacement, whereas the code uses 2,000 nodes with consecutive
+    ids in each of 4 steps per epoch; the projector's output has no bias, which the predictor's batch normalization
+    cancels; the last epoch is kept, whereas the code reports the epoch with the best test accuracy.
     """
 
     name = "merit"
@@ -126,5 +129,5 @@ class MERIT(DiffusedMethod):
         return view._replace(adjacency=add_edges(dropped, count, key.fold_in("added").generator(self.device)))
 
     def after_step(self, progress: float) -> None:
-        """Let the target follow."""
+        """Update the target."""
         self.target.update(self.online, self.config.momentum)

@@ -1,4 +1,4 @@
-"""MLP: a perceptron on the features alone that is trained on labels."""
+"""MLP: a supervised network on the features, without edges."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from ssge.methods._supervised import Layered
 
 
 class MLP(Layered):
-    """GCN without its edges: linear layers, ReLU between them, with the same dropout and penalty.
+    """GCN without edges: linear layers, ReLU between them, with the same dropout and penalty.
 
-    Without hidden layers (``widths`` empty) it is logistic regression on the features, which is what some published
-    rows named MLP are. Random: the initial weights and the dropped inputs of each step. Cost of a step, for features
+    Without hidden layers (``widths`` empty) it is logistic regression on the features, as in some published rows named
+    MLP. Random: the initial weights and the dropout of each step. Cost of a step, for features
     with s non-zero entries and layers of width d: O(s d + n d^2).
 
-    Difference from the released code: as for GCN, biases, and a fixed number of epochs.
+    Differences from the released code: as for GCN, biases, and a fixed number of epochs.
     """
 
     name = "mlp"

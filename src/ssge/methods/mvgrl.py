@@ -1,4 +1,4 @@
-"""MVGRL: tell nodes of one view from nodes with shuffled features, by the summary of the other view."""
+"""MVGRL: discriminate nodes of one view from nodes with shuffled features, by the summary of the other view."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ class MVGRLConfig(DiffusedConfig):
 
 
 class MVGRL(DiffusedMethod):
-    """Contrastive multi-view representations; the formula is at `ssge.objectives.mutual_information.cross_view`.
+    """Contrastive multi-view representations; see `ssge.objectives.mutual_information.cross_view`.
 
-    The views are the graph and its diffusion S by personalized PageRank (`ssge.ops.diffusion`), each with an encoder
-    of its own: a GCN with PReLU after every layer. The embedding is the sum of both outputs.
+    The views are the graph and its personalized PageRank diffusion S (`ssge.ops.diffusion`), each with its own
+    encoder: a GCN with PReLU after every layer. The embedding is the sum of both outputs.
 
     Random: the initial weights and the order of the shuffled rows of X, one order for both views; with ``batch_nodes``
     the nodes of each step. Cost of a step: two passes of each encoder, for the diffusion with as many edges as S has
     entries. Once before training: O(n^3) time and O(n^2) memory for S, less in large graphs.
 
-    Differences from the released code: entries of S below ``threshold`` are left out on all graphs, where it does so
-    on CiteSeer; a step takes all nodes, or nodes drawn without replacement, where it takes 4 windows of 2,000 nodes
-    with consecutive ids; the number of epochs is fixed, where it stops after 20 epochs without a lower training loss;
-    self-loops count once. Only a diffusion of personalized PageRank is here, as in all its results on nodes.
+    Differences from the released code: entries of S below ``threshold`` are dropped on all graphs, in the code on
+    CiteSeer only; a step uses all nodes, or a mini-batch drawn without replacement, whereas the code uses 4 windows of
+    2,000 nodes with consecutive ids; the number of epochs is fixed, whereas the code stops after 20 epochs without a
+    lower training loss; self-loops count once. Only the personalized PageRank diffusion is implemented, as in all its
+    results on nodes.
     """
 
     name = "mvgrl"

@@ -1,4 +1,4 @@
-"""NAFS: hops of the features, weighted for each node by how like it they are; nothing is trained."""
+"""NAFS: k-hop features, weighted per node by their similarity to the node; training-free."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ssge.ops.propagation import weighted_hops
 class NAFSConfig(PropagatedConfig):
     """Settings of NAFS; the names in brackets are the paper's."""
 
-    hops: PositiveInt = Field(16, description="Hops that features travel along edges [k].")
+    hops: PositiveInt = Field(16, description="Number of propagation steps [k].")
 
 
 class NAFS(Propagated):
-    """Node-adaptive feature smoothing: each node weighs its hops (`ssge.ops.propagation.weighted_hops`).
+    """Node-adaptive feature smoothing: each node has its own weights of hops (`ssge.ops.propagation.weighted_hops`).
 
-    Differences from the paper: one normalization of the adjacency, where it combines several; cosines are those of the
-    reduced columns.
+    Differences from the paper: one normalization of the adjacency, whereas the paper combines several; cosines are
+    those of the reduced columns.
     """
 
     name = "nafs"

@@ -1,4 +1,4 @@
-"""RGRL: keep a node's relations to others, near and far, instead of its position; anchors in place of negatives."""
+"""RGRL: preserve the relations of a node to neighbors and to random anchors; no negatives."""
 
 from __future__ import annotations
 
@@ -25,45 +25,45 @@ class RGRLConfig(BootstrapConfig):
     epochs: Epochs = 300
     edge_drops: EdgeDrops = (0.2, 0.4)
     feature_masks: FeatureMasks = (0.3, 0.4)
-    anchors: PositiveInt = Field(512, description="Nodes that all are related to, drawn anew in each step [S].")
+    anchors: PositiveInt = Field(512, description="Anchor nodes sampled in each step [S].")
     anchor_base: float = Field(
-        0.9, gt=0, le=1, description="A node of degree d is drawn in proportion to base^log(d+1) + floor [a]."
+        0.9, gt=0, le=1, description="Sampling weight of an anchor of degree d: base^log(d+1) + floor [a]."
     )
-    anchor_floor: float = Field(0.1, ge=0, description="The floor of that proportion, which is 1 at most [b].")
-    neighbors: PositiveInt = Field(2, description="Nodes next by personalized PageRank that each is related to [k].")
-    own_neighbor: bool = Field(False, description="Count each node among its own neighbors, as released.")
-    teleport: float = Field(0.15, gt=0, le=1, description="Probability that the walk of PageRank returns [alpha].")
-    student_temperature: float = Field(0.1, gt=0, description="Temperature of the predictions' relations.")
-    anchor_temperature: float = Field(0.01, gt=0, description="Temperature of the target's relations to anchors.")
-    local_temperature: float = Field(1.0, gt=0, description="Temperature of the target's relations to neighbors.")
-    local_weight: float = Field(1.0, ge=0, description="Weight of the relations to neighbors [lambda].")
+    anchor_floor: float = Field(0.1, ge=0, description="Floor of the sampling weight, at most 1 [b].")
+    neighbors: PositiveInt = Field(2, description="Nearest nodes by personalized PageRank, per node [k].")
+    own_neighbor: bool = Field(False, description="Include each node among its own neighbors, as released.")
+    teleport: float = Field(0.15, gt=0, le=1, description="Teleport probability of personalized PageRank [alpha].")
+    student_temperature: float = Field(0.1, gt=0, description="Temperature of the predicted similarities.")
+    anchor_temperature: float = Field(0.01, gt=0, description="Temperature of the target's similarities to anchors.")
+    local_temperature: float = Field(1.0, gt=0, description="Temperature of the target's similarities to neighbors.")
+    local_weight: float = Field(1.0, ge=0, description="Weight of the term on neighbors [lambda].")
     normalize_features: NormalizeFeatures = False
     released_bn: bool = Field(False, description="Train with batch normalization in evaluation mode, as released.")
 
 
 @dataclass(frozen=True)
 class Related(Prepared):
-    """The clean view, and the positions of the k neighbors of each node, -1 for those it lacks."""
+    """The clean view, and the positions of the k neighbors of each node, padded with -1."""
 
     near: Tensor
 
 
 class RGRL(Bootstrap):
-    """Relational graph representation learning; the formula stands at `ssge.objectives.relation`.
+    """Relational graph representation learning; see `ssge.objectives.relation` for the formula.
 
-    With predictions of one view and the target's vectors of the other, the loss is the divergence of the relations to
-    anchors plus lambda times that of the relations to the k nodes next by personalized PageRank; both orders of the
-    views are added. Nodes that reach no other have no part in the second. The target follows at a constant momentum.
+    With predictions of one view and target vectors of the other, the loss is the divergence of the relations to anchors
+    plus lambda times that of the relations to the k nearest nodes by personalized PageRank, summed over both orders of
+    the views. The second term excludes nodes that reach no other node. The momentum of the target is constant.
 
     Random: the initial weights, the dropped edges and masked columns of each view, the anchors of each step (drawn
     without replacement, the same for both orders). Cost of a step, for s anchors: four passes of the encoder, two of
-    them without gradient, O(n s d + n k d) time and O(n s) memory; once before training the neighbors, by pushing.
+    them without gradient, O(n s d + n k d) time and O(n s) memory; once before training the neighbors, by forward push.
 
-    Differences from the released code: its evaluation leaves batch normalization in evaluation mode, so that it takes
-    the initial figures 0 and 1 in all of training but the first step, which ``released_bn`` reproduces from the first
-    step on; its PageRank is exact and needs n x n numbers, here small residuals are left out; it counts the node among
-    its own neighbors (``own_neighbor``), so that of two only one is another; layers before a batch normalization have
-    no bias.
+    Differences from the released code: its evaluation leaves batch normalization in evaluation mode, so that it uses
+    the initial statistics 0 and 1 in all of training except the first step (``released_bn`` reproduces this from the
+    first step on); its PageRank is exact and needs n x n numbers, whereas ours drops small residuals; it counts the
+    node among its own neighbors (``own_neighbor``), so that only one of two is another node; layers before a batch
+    normalization have no bias.
     """
 
     name = "rgrl"
@@ -94,7 +94,7 @@ class RGRL(Bootstrap):
         return Losses(far + c.local_weight * local, {"anchors": far.detach(), "local": local.detach()})
 
     def drawn_anchors(self, adjacency: Adjacency, generator: torch.Generator) -> Tensor:
-        """Draw different nodes, those of low degree rather than those of high degree."""
-        degree = adjacency.pattern.incoming.indptr.diff()  # its self-loop is the one that is added to the degree
+        """Sample distinct anchors; nodes of low degree are more likely."""
+        degree = adjacency.pattern.incoming.indptr.diff()  # the self-loop is the 1 added to the degree
         share = (self.config.anchor_base ** degree.log() + self.config.anchor_floor).clamp_max(1)
         return share.multinomial(min(self.config.anchors, degree.numel()), generator=generator)

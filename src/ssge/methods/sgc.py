@@ -1,4 +1,4 @@
-"""SGC: features propagated over K hops, A^K X; nothing is trained."""
+"""SGC: features propagated over K hops, A^K X; training-free."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ssge.ops.propagation import power
 class SGCConfig(PropagatedConfig):
     """Settings of SGC; the names in brackets are the paper's."""
 
-    hops: PositiveInt = Field(2, description="Hops that features travel along edges [K].")
+    hops: PositiveInt = Field(2, description="Number of propagation steps [K].")
 
 
 class SGC(Propagated):

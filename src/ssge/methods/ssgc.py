@@ -1,4 +1,4 @@
-"""SSGC: the mean of K hops of the features, with a share of the features themselves; nothing is trained."""
+"""SSGC: the mean of K hops of the features, with a residual share of the features themselves; training-free."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ssge.ops.propagation import mean_of_hops
 class SSGCConfig(PropagatedConfig):
     """Settings of SSGC; the names in brackets are the paper's."""
 
-    hops: PositiveInt = Field(16, description="Hops that features travel along edges [K].")
-    alpha: float = Field(0.05, ge=0, le=1, description="Share of a node's own features [alpha].")
+    hops: PositiveInt = Field(16, description="Number of propagation steps [K].")
+    alpha: float = Field(0.05, ge=0, le=1, description="Weight of the node's own features [alpha].")
 
 
 class SSGC(Propagated):

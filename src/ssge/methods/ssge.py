@@ -1,4 +1,4 @@
-"""SSGE: alignment of two views and a Gaussian target; no negatives, no projector, no moving average."""
+"""SSGE: align two views and match an isotropic Gaussian; no negatives, no projector, no momentum encoder."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from torch import Tensor
 from ssge.graph import GraphInfo
 from ssge.methods._base import Method, NodeBatchConfig
 from ssge.nn.blocks import ALL, LEARNED, Block, Blocks
+from ssge.nn.chunked import ChunkedGCN
 from ssge.nn.encoders import ENCODERS, GCN, MLP
 from ssge.nn.running import RunningCovariance
 from ssge.objectives import Losses
@@ -20,23 +21,26 @@ from ssge.objectives.gaussian import EIGENVALUE_FLOOR, gaussian
 from ssge.objectives.infonce import direct_infonce
 from ssge.objectives.whitening import w_mse
 from ssge.ops.adjacency import Normalization
+from ssge.ops.propagation import HOPS
 from ssge.ops.random import Key
 from ssge.views import Compose, DropEdges, MaskFeatures, View
 
 DIRECT_SHARE = 360 / 2048
-"""Share of the columns that DirectCLR contrasts in its paper."""
+"""Share of the columns that DirectCLR contrasts, as in its paper."""
 
 
 class SSGEConfig(NodeBatchConfig):
     """Settings of SSGE; the names in brackets are the paper's."""
 
-    epochs: int = Field(40, ge=0, description="Passes over the graph; part of the method, not 'until convergence'.")
+    epochs: int = Field(
+        40, ge=0, description="Number of epochs. More is not better: it is a hyper-parameter, not a limit."
+    )
     edge_drop: float = Field(0.3, ge=0, le=1, description="Probability of dropping an edge of a view [p_d].")
     feature_mask: float = Field(0.2, ge=0, le=1, description="Probability of masking a feature column of a view [p_m].")
     objective: Literal["gaussian", "w-mse", "directclr"] = Field(
         "gaussian",
-        description="gaussian: the method; for comparison w-mse (agreement after whitening) or directclr (InfoNCE of "
-        "the first columns).",
+        description="gaussian: SSGE. For comparison: w-mse (alignment after whitening) or directclr (InfoNCE of the "
+        "leading columns).",
     )
     uniformity_weight: float = Field(0.1, ge=0, description="Weight of the uniformity term [lambda].")
     alignment_weight: float = Field(1.0, ge=0, description="Weight of the alignment term; 0 for the ablation.")
@@ -48,40 +52,55 @@ class SSGEConfig(NodeBatchConfig):
     blocks: tuple[Block, ...] = Field(
         LEARNED,
         min_length=1,
-        description="Columns of an embedding, side by side: learned (the paper's), propagated (features, by a filter "
-        "that suits the graph), features.",
+        description="Concatenated blocks of the embedding: learned (the paper's embedding), propagated (filtered "
+        "features), features.",
     )
     block_weights: tuple[NonNegativeFloat, ...] | None = Field(
-        None, description="Weight of each block, in the order of blocks; chosen without labels if not given."
+        None, description="Weight of each block, in the order of blocks; default: chosen without labels."
+    )
+    block_hops: int | None = Field(
+        None,
+        ge=0,
+        le=HOPS,
+        description="Number of hops k of the propagated block A^k X; default: a mixture chosen without labels.",
     )
     components: PositiveInt = Field(
-        512, description="Of the other blocks: wider features are reduced to so many leading directions."
+        512,
+        description="Maximum width of the other blocks; wider features are reduced to their leading singular "
+        "directions.",
     )
-    output_bias: bool = Field(False, description="A bias in the last layer, which drifts at random; as released.")
+    output_bias: bool = Field(
+        False, description="Add a bias to the last layer, as released. It has no useful gradient and drifts."
+    )
     offset: float = Field(
         0.0,
         ge=0,
-        description="Added to every number of an embedding, whose root mean square is 1 before; the objective is blind "
-        "to it, and clusters of rows of unit norm then heed how long a row was.",
+        description="Constant added to every entry of the embedding after scaling it to unit root mean square. The "
+        "objective does not depend on it; k-means on rows of unit norm does.",
     )
     normalization: Normalization = Field("out-in", description="Degrees in the GCN normalization.")
-    eigenvalue_floor: float = Field(EIGENVALUE_FLOOR, gt=0, description="Where the root of an eigenvalue is cut off.")
+    eigenvalue_floor: float = Field(
+        EIGENVALUE_FLOOR, gt=0, description="Floor of the eigenvalues under the square root."
+    )
     floor_mode: Literal["tangent", "clamp"] = Field(
-        "tangent", description="Below the floor: follow the tangent, or clamp (released code: clamp, floor 1e-8)."
+        "tangent",
+        description="Below the floor: tangent (linear extension) or clamp (released code: clamp, floor 1e-8).",
     )
     covariance_momentum: float = Field(
         0.0,
         ge=0,
         lt=1,
-        description="With batch_nodes: how much of the covariance comes from earlier steps, so that batches may be "
-        "smaller than the width; 0: each step sees its own alone.",
+        description="With batch_nodes: momentum of a running covariance, so that mini-batches may be smaller than the "
+        "width; 0: each step uses its own covariance.",
     )
-    shrinkage: float = Field(1e-3, gt=0, le=1, description="Of w-mse: share of the variances in the covariance.")
+    shrinkage: float = Field(
+        1e-3, gt=0, le=1, description="For w-mse: shrinkage of the covariance toward its diagonal."
+    )
     direct_width: PositiveInt | None = Field(
         None,
-        description="Of directclr: number of the first columns. Near a sixth of all if not given, as in its paper.",
+        description="For directclr: number of leading columns; default: about a sixth of all, as in its paper.",
     )
-    temperature: float = Field(0.1, ge=1 / 600, description="Of directclr: temperature of InfoNCE.")
+    temperature: float = Field(0.1, ge=1 / 600, description="For directclr: temperature of InfoNCE.")
 
     @field_validator("blocks")
     @classmethod
@@ -114,19 +133,19 @@ class SSGEConfig(NodeBatchConfig):
 
 
 class SSGE(Method):
-    """Self-supervised Gaussian embedding of graphs; the formula stands at `ssge.objectives.gaussian`.
+    """Self-supervised Gaussian embedding of graphs; see `ssge.objectives.gaussian` for the formula.
 
     Random: the initial weights, the dropped edges and the masked columns of each view. Cost of a step, for m edges and
     width d: two passes of the encoder, O(n d^2) for the moments and O(d^3) for two eigendecompositions.
 
-    With another ``objective`` the same views and encoder descend `ssge.objectives.whitening.w_mse` or
-    `ssge.objectives.infonce.direct_infonce`; weights of terms and the floor of eigenvalues then play no part.
+    With another ``objective`` the same views and encoder minimize `ssge.objectives.whitening.w_mse` or
+    `ssge.objectives.infonce.direct_infonce`; the weights of the terms and the eigenvalue floor are then ignored.
 
-    With ``batch_nodes`` an epoch has several steps, each on some of the nodes (`ssge.training.batches`). The objective
-    is that of their representations in the whole views, or with ``fanouts`` of unbiased estimates of these.
+    With ``batch_nodes`` an epoch has several steps, each on a mini-batch of nodes (`ssge.training.batches`). The
+    objective uses their representations in the whole views, or with ``fanouts`` unbiased estimates of these.
 
-    With ``blocks`` the embedding is more than the encoder's output: features and propagated features stand beside it,
-    so that what two convolutions lose is not lost (`ssge.nn.blocks.Blocks`). The training is the same.
+    With ``blocks`` the embedding concatenates features, propagated features and the encoder's output, to compensate
+    over-smoothing (`ssge.nn.blocks.Blocks`). Training does not change.
     """
 
     name = "ssge"
@@ -141,25 +160,26 @@ class SSGE(Method):
     def __init__(self, config: SSGEConfig, info: GraphInfo, generator: torch.Generator) -> None:
         super().__init__(config, info)
         self.normalization, self.offset = config.normalization, config.offset
-        self.of_moments = config.objective == "gaussian"  # the others compare nodes one by one
+        self.of_moments = config.objective == "gaussian"  # the others compare pairs of nodes
         widths = (info.num_features, *config.widths)
-        self.encoder = ENCODERS[config.encoder](widths, config.activation, generator, config.output_bias)
+        encoder = ChunkedGCN if config.encoder == "gcn" else ENCODERS[config.encoder]
+        self.encoder = encoder(widths, config.activation, generator, config.output_bias)
         momentum = config.covariance_momentum
         self.running = RunningCovariance(config.widths[-1], momentum) if momentum else None
         self.blocks = None
         if config.blocks != LEARNED:
             sizes = info.num_features, config.components, config.widths[-1]
-            self.blocks = Blocks(config.blocks, *sizes, weights=config.block_weights)
+            self.blocks = Blocks(config.blocks, *sizes, weights=config.block_weights, power=config.block_hops)
         self.augment = Compose(DropEdges(config.edge_drop), MaskFeatures(config.feature_mask))
 
     @classmethod
     def default_config(cls, info: GraphInfo) -> dict[str, Any]:
-        """Choose widths, the weight of uniformity and epochs for the size of a graph; docs/defaults.md has the figures.
+        """Choose widths, uniformity weight and epochs for the size of a graph; docs/defaults.md explains the rules.
 
         The width is a power of two near the smallest of 512, the number of features and a quarter of the number of
-        nodes, because uniformity needs d x d correlations over n nodes. The weight falls with the number of features
-        and rises with the root of the mean degree, roughly as the paper's choices do: more neighbors make the outputs
-        of the untrained encoder more alike, so they need a larger weight and more epochs to spread.
+        nodes, because uniformity needs d x d correlations over n nodes. The uniformity weight falls with the number of
+        features and rises with the root of the mean degree, roughly like the paper's choices: more neighbors make the
+        outputs of the untrained encoder more similar, so they need a larger weight and more epochs to spread.
         """
         degree = info.num_edges / info.num_nodes
         room = min(512, info.num_features, info.num_nodes // 4)
@@ -190,14 +210,14 @@ class SSGE(Method):
 
     @torch.no_grad()
     def calibrate(self, prepared: View) -> Tensor:
-        """Choose filter and weights of the blocks, beside what every method does at the end of training."""
+        """Choose the filter and the weights of the blocks, then calibrate as every method does."""
         self.eval()
         if self.blocks is not None:
             self.blocks.fit(prepared, self.encoder.embed)
         return super().calibrate(prepared)
 
     def encode(self, prepared: View, nodes: Tensor | None = None) -> Tensor:
-        """Return the encoder's raw output, n x d, or the blocks side by side, of all nodes or of some."""
+        """Return the encoder's raw output, n x d, or the concatenated blocks, of all or some nodes."""
         if self.blocks is None:
             return super().encode(prepared, nodes)
         hops = max(self.encoder.hops, self.blocks.hops)

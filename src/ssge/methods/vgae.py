@@ -1,4 +1,4 @@
-"""VGAE: a graph autoencoder whose code is one Gaussian per node, kept near N(0, I)."""
+"""VGAE: a graph autoencoder whose latent code is one Gaussian per node, regularized toward N(0, I)."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ class VGAEConfig(AutoencoderConfig):
 
 
 class VGAE(Autoencoder):
-    """Variational graph autoencoder; the formulas stand at `ssge.objectives.reconstruction`.
+    """Variational graph autoencoder; see `ssge.objectives.reconstruction` for the formulas.
 
     One GCN gives [mu | log sigma], n x 2d: all layers but the last are shared, and the halves of the last weight are
-    the two heads. Trained on reconstruction(mu + sigma eps) + gaussian_kl / n, which is the evidence bound divided by
-    the n^2 pairs, but for the equal weight of edges and non-edges; log sigma is cut off at 10. The embedding is mu.
+    the two heads. The loss is reconstruction(mu + sigma eps) + gaussian_kl / n: the negative evidence lower bound
+    divided by the n^2 pairs, except for the equal weight of edges and non-edges. log sigma is clipped at 10. The
+    embedding is mu.
 
     Random: the initial weights, eps of each step and the sampled non-edges. Cost as of GAE, with a last layer of twice
     the width.
 
-    Differences from the released code: those of GAE, and the cut-off, which it does not have.
+    Differences from the released code: those of GAE, and the clipping, which it does not have.
     """
 
     name = "vgae"
@@ -46,7 +47,7 @@ class VGAE(Autoencoder):
         super().__init__(config, info)
         *shared, d = config.widths
         self.encoder = GCN((info.num_features, *shared, 2 * d), "relu", generator)
-        for head in self.encoder.affine[-1].weight.detach().chunk(2, dim=1):  # each by its own width, not by 2d
+        for head in self.encoder.affine[-1].weight.detach().chunk(2, dim=1):  # by the width of each head, not by 2d
             nn.init.xavier_uniform_(head, generator=generator)
 
     def forward(self, view: View, key: Key) -> Losses:

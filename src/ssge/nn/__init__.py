@@ -1,1 +1,1 @@
-"""Neural parts: encoders."""
+"""Neural network components: encoders, heads, schedules, and the blocks of an embedding."""

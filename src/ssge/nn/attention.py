@@ -1,4 +1,4 @@
-"""Graph attention: layers that weigh neighbors by what they are, and the encoder made of them."""
+"""Graph attention: the layer, and the encoder made of such layers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ssge.views import View
 
 SLOPE = 0.2
 _BLOCK = 1 << 22
-"""Numbers gathered at once in the backward pass, so that no edges x heads x width tensor is made."""
+"""Numbers gathered at once in the backward pass, so that no edges x heads x width tensor is formed."""
 
 
 class Attention(nn.Module):
@@ -27,8 +27,8 @@ class Attention(nn.Module):
     .. math:: \alpha_{ij} = \mathrm{softmax}_j\, \mathrm{LeakyReLU}(a_t^\top h_i + a_s^\top h_j), \qquad
               o_i = \sum_j \alpha_{ij} h_j.
 
-    The heads' outputs are laid side by side, or averaged; then a bias is added. Edge weights play no part. Cost, for K
-    heads of width d and m edges: O(n p K d) for the products with W, and O(m K d) time and O(m K) memory for the rest.
+    The heads' outputs are concatenated or averaged; then a bias is added. Edge weights are ignored. Cost, for K heads
+    of width d and m edges: O(n p K d) for the products with W, and O(m K d) time and O(m K) memory for the rest.
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ class Attention(nn.Module):
     heads
         Number of heads, K.
     average
-        Average the heads instead of laying them side by side.
+        Average the heads instead of concatenating them.
     generator
-        Draws the initial weights: Xavier-uniform for each head by itself, as the released code of GAT has it; the
-        vectors a as those of a layer from d columns to one.
+        Draws the initial weights: Xavier-uniform per head, as in the released code of GAT; the vectors a like the
+        weights of a layer from d columns to one.
     drop_products
-        Whether inputs are dropped again after the product with W, where they are summed but not in the attention.
+        Whether to apply dropout again after the product with W: to the messages, not to the attention scores.
     bias
         Whether there is a bias.
     """
@@ -69,7 +69,7 @@ class Attention(nn.Module):
             nn.init.uniform_(tensor, -bound, bound, generator=generator)
 
     def halves(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what each node adds to a score as source and as target, n x K each, from n x (K d)."""
+        """Return the contribution of each node to a score as source and as target, n x K each, from n x (K d)."""
         split = hidden.reshape(-1, self.heads, self.width)
         return (split * self.source).sum(2), (split * self.target).sum(2)
 
@@ -103,7 +103,7 @@ def attention(rows: CSR, source: Tensor, target: Tensor, kept: Tensor | None = N
     Parameters
     ----------
     rows
-        The in-neighbors of each node; values play no part.
+        The in-neighbors of each node; values are ignored.
     source, target
         n x K and one row for each of ``rows``.
     kept
@@ -118,7 +118,7 @@ def attention(rows: CSR, source: Tensor, target: Tensor, kept: Tensor | None = N
     scores = functional.leaky_relu(source[column] + target[row], SLOPE)
     if kept is not None:
         scores = scores.masked_fill(~kept.unsqueeze(1), -torch.inf)
-    with torch.no_grad():  # any shift of a row gives the same softmax; its largest score keeps exp in range
+    with torch.no_grad():  # softmax is shift-invariant; subtracting the maximum prevents overflow
         places = row.unsqueeze(1).expand_as(scores)
         largest = torch.full_like(target, -torch.inf).scatter_reduce_(0, places, scores, "amax")
     powers = (scores - largest[row]).exp()
@@ -126,7 +126,7 @@ def attention(rows: CSR, source: Tensor, target: Tensor, kept: Tensor | None = N
 
 
 def _mix(rows: CSR, weights: Tensor, hidden: Tensor) -> Tensor:
-    """Return the sums of rows of ``hidden``, n x (K d), each head's by its own weights (entries x K)."""
+    """Return weighted sums of rows of ``hidden``, n x (K d), with separate weights per head (entries x K)."""
     heads = hidden.reshape(len(hidden), weights.shape[1], -1).unbind(1)
     mixed = [
         spmm(rows._replace(values=weight.contiguous()), head.contiguous())
@@ -136,7 +136,7 @@ def _mix(rows: CSR, weights: Tensor, hidden: Tensor) -> Tensor:
 
 
 class _Mixed(torch.autograd.Function):
-    """`_mix` over a whole pattern, backward without an edges x heads x width tensor."""
+    """`_mix` over a whole pattern, with a backward pass without an edges x heads x width tensor."""
 
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, weights: Tensor, pattern: Pattern) -> Tensor:
@@ -161,7 +161,7 @@ class _Mixed(torch.autograd.Function):
 
 
 class GAT(nn.Module):
-    """Graph attention network: layers of heads side by side with an activation, then heads averaged.
+    """Graph attention network: hidden layers with concatenated heads and an activation, then averaged heads.
 
     Parameters
     ----------
@@ -174,11 +174,11 @@ class GAT(nn.Module):
     generator
         Draws the initial weights.
     drop_products
-        Whether inputs are dropped again after the product with W, as the released code of GAT does.
+        Whether to apply dropout again after the product with W, as in the released code of GAT.
     norm
-        Batch normalization before each activation, with this momentum of its running figures; None: none.
+        Batch normalization before each activation, with this momentum of its running statistics; None: none.
     output_activation
-        Whether the last layer is as the others are: heads side by side, normalization, activation.
+        Whether the last layer is like the others: concatenated heads, normalization, activation.
     """
 
     def __init__(
@@ -207,16 +207,16 @@ class GAT(nn.Module):
 
     @property
     def hops(self) -> int:
-        """Number of hops from which a node aggregates."""
+        """Number of hops of the receptive field."""
         return len(self.layers)
 
     @property
     def attentions(self) -> list[Attention]:
-        """The layers by their own type, which a ``ModuleList`` does not tell."""
+        """The layers with their own type, which a ``ModuleList`` does not have."""
         return cast("list[Attention]", list(self.layers))
 
     def forward(self, view: View, drop: Drop | None = None) -> Tensor:
-        """Return the n x d representations; ``drop`` is applied to attention and to the inputs of later layers."""
+        """Return the n x d representations; ``drop`` applies to attention and to the inputs of later layers."""
         product = view.features @ self.attentions[0].weight
         for index, layer in enumerate(self.attentions):
             hidden = self._finished(index, layer(product, view.adjacency, drop))
@@ -225,7 +225,7 @@ class GAT(nn.Module):
         return hidden
 
     def _finished(self, index: int, output: Tensor) -> Tensor:
-        """Normalize and activate the output of a layer, where it is to be."""
+        """Apply normalization and activation to the output of a layer, if it has them."""
         if index < len(self.norms):
             output = self.norms[index](output)
         return self.activations[index](output) if index < len(self.activations) else output

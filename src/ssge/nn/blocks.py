@@ -1,4 +1,4 @@
-"""Blocks of columns side by side: features, propagated features, and what an encoder learned."""
+"""Concatenated blocks of columns: features, propagated features, and the output of an encoder."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ Block: TypeAlias = Literal["features", "propagated", "learned"]
 ALL: tuple[Block, ...] = ("features", "propagated", "learned")
 """In the order of an embedding's columns."""
 LEARNED: tuple[Block, ...] = ("learned",)
-"""What an encoder learned, and nothing beside it."""
+"""The output of the encoder alone."""
 Encode: TypeAlias = Callable[[View], Tensor]
 
 MARGIN = 1.05
-"""How much more the score of the mean of all hops counts, which forgets nothing."""
+"""Factor of the score of the mean of all hops, which keeps every hop."""
 SHARPNESS = 40.0
-"""How much less a filter counts that has a smaller score: with 5 % less it has an eighth of the weight."""
+"""Exponent of the weight of a filter: a score 5 % lower gives an eighth of the weight."""
 NEGLIGIBLE = 0.01
-"""Weight below which a filter is left out."""
+"""Filters with a smaller weight are dropped."""
 GAMMA = 5.0
-"""How much less a block weighs that has a smaller score."""
+"""Exponent of the weight of a block."""
 LEAST = (0.15, 1e-3, 1e-3)
-"""Least weight of each block: what a node has of its own is never given up."""
+"""Smallest weight of each block: the node's own features never vanish."""
 
 
 class Choice(NamedTuple):
-    """How much each filter counts, X being none of them, and what each block weighs."""
+    """The weight of each filter (without X), and of each block."""
 
     mixture: list[float]
     weights: list[float]
@@ -44,25 +44,25 @@ class Choice(NamedTuple):
 class Blocks(nn.Module):
     r"""The embedding :math:`[w_X X \mid w_F F \mid w_Z Z]` of features, propagated features and encoder output.
 
-    X are the features with few columns (`Reduction`). F is a mixture of the filters of `ssge.ops.propagation.FILTERS`
-    that go beyond the node itself: a polynomial in A, applied to X. Each block is divided by the root mean squared
-    distance of its rows from their mean, before its weight. A linear classifier can use whatever serves it best, and
-    what has a small weight hardly disturbs it. Columns are not centered: where the length of a row is what varies most,
-    clusters of centered rows would be those of lengths.
+    X are the features, reduced to few columns (`Reduction`). F is a mixture of the filters of
+    `ssge.ops.propagation.FILTERS` beyond the node itself: a polynomial in A, applied to X. Each block is divided by the
+    root mean squared distance of its rows from their mean, then multiplied by its weight. A linear classifier can use
+    all blocks, and a block with a small weight hardly disturbs it. Columns are not centered: on graphs where the length
+    of a row varies most, clusters of centered rows would be clusters of lengths.
 
-    Mixture and weights come from the graph without labels, by the score s of a block by data that it was not made of
-    (`ssge.ops.held_out`). A filter counts :math:`(s_k / \max_j s_j)^{40}`, so filters share F only where they are
-    nearly as good as each other; the score of the mean of all hops is taken 5 % higher here. With
-    :math:`s_F = \max_k s_k` and :math:`\sigma` the noise of a score, blocks weigh
+    Mixture and weights are chosen without labels, by the score s of a block on held-out data of the graph
+    (`ssge.ops.held_out`). A filter has the weight :math:`(s_k / \max_j s_j)^{40}`, so only filters with nearly equal
+    scores share F; the score of the mean of all hops is raised by 5 %. With :math:`s_F = \max_k s_k` and
+    :math:`\sigma` the noise of a score, the weights of the blocks are
 
     .. math:: w_X = \left(\frac{s_X + \sigma}{m}\right)^5, \quad w_F = \left(\frac{s_F}{m}\right)^5, \quad
        w_Z = \left(\frac{s_Z - \sigma}{m}\right)^5, \qquad m = \max(s_X + \sigma, s_F),
 
-    at most 1, and at least 0.15 for X and a thousandth for the others. So noisy features go far, features of nodes
-    among strangers stay as they are, and an encoder that has washed them out counts little.
+    at most 1, and at least 0.15 for X and a thousandth for the others. So noisy features are propagated over many hops,
+    features of heterophilic nodes stay unpropagated, and an encoder that over-smooths gets a small weight.
 
-    Weights may be given instead, one per block. All blocks are multiplied by the spread of Z, so that Z with weight 1
-    keeps the encoder's scale, for which the paper's probe was tuned.
+    Alternatively, pass the weights, one per block, and a power of A instead of the mixture. All blocks are multiplied
+    by the spread of Z, so that Z with weight 1 keeps the encoder's scale, for which the paper's probe was tuned.
     """
 
     scores: Tensor
@@ -70,9 +70,16 @@ class Blocks(nn.Module):
     scales: Tensor
 
     def __init__(
-        self, names: Sequence[Block], inputs: int, columns: int, width: int, weights: Sequence[float] | None = None
+        self,
+        names: Sequence[Block],
+        inputs: int,
+        columns: int,
+        width: int,
+        weights: Sequence[float] | None = None,
+        power: int | None = None,
     ) -> None:
         super().__init__()
+        self.power = power
         self.kept = [i for i, name in enumerate(ALL) if name in names]
         self.weights = dict(zip(names, weights, strict=True)) if weights is not None else None
         self.reduction = Reduction(inputs, columns)
@@ -84,12 +91,12 @@ class Blocks(nn.Module):
 
     @property
     def hops(self) -> int:
-        """From how many hops F aggregates."""
+        """Number of hops of F."""
         return max((k for k, weight in enumerate(self.coefficients.tolist()) if weight), default=0)
 
     @torch.no_grad()
     def fit(self, view: View, encode: Encode) -> None:
-        """Choose columns, mixture and weights for a graph, unless they are there from another one."""
+        """Choose columns, mixture and weights for a graph, unless already fitted."""
         if self.scales.any():
             return
         self.reduction.fit(view)
@@ -100,8 +107,11 @@ class Blocks(nn.Module):
 
         self.scores.copy_(held_out_scores(view.features, view.adjacency, make))
         mixture, weights = choice(self.scores.tolist(), view.num_nodes)
-        spreads = [float(_spread(block)) for block in all_filtered(view.adjacency, self.reduction(view))]
-        self.coefficients.copy_(coefficients([0, *(m / s for m, s in zip(mixture, spreads[1:], strict=True))]))
+        if self.power is None:
+            spreads = [float(_spread(block)) for block in all_filtered(view.adjacency, self.reduction(view))]
+            self.coefficients.copy_(coefficients([0, *(m / s for m, s in zip(mixture, spreads[1:], strict=True))]))
+        else:
+            self.coefficients[self.power] = 1
         if self.weights is not None:
             weights = [self.weights.get(name, 0.0) for name in ALL]
         found = torch.stack([_spread(block) for block in self._blocks(view, encode(view))])
@@ -109,7 +119,7 @@ class Blocks(nn.Module):
 
     @torch.no_grad()
     def forward(self, view: View, learned: Tensor) -> Tensor:
-        """Return the blocks side by side, given the output of the encoder."""
+        """Return the concatenated blocks, given the output of the encoder."""
         blocks = self._blocks(view, learned)
         scales = self.scales[self.kept].repeat_interleave(torch.tensor(self.widths, device=self.scales.device))
         return torch.cat([blocks[i] for i in self.kept], 1).mul_(scales)
@@ -120,9 +130,9 @@ class Blocks(nn.Module):
 
 
 def choice(scores: Sequence[float], num_nodes: int) -> Choice:
-    """Return mixture and weights by the scores of X, of the other filters and of what was learned.
+    """Return mixture and weights from the scores of X, of the other filters and of the encoder.
 
-    Without evidence all hops count, and all blocks alike.
+    If all scores are zero, use the mean of all hops and equal weights.
     """
     own, *free, learned = scores
     if max(own, *free) <= 0:
@@ -139,7 +149,7 @@ def choice(scores: Sequence[float], num_nodes: int) -> Choice:
 
 
 def _spread(block: Tensor) -> Tensor:
-    """Return the root mean squared distance of rows from their mean; of rows that are all alike, from zero."""
+    """Return the root mean squared distance of rows from their mean, or from zero if all rows are equal."""
     whole, size = (rows.square().sum(1).mean().sqrt() for rows in (block, block - block.mean(0)))
     spread = torch.where(size > 10 * torch.finfo(block.dtype).eps * whole, size, whole)
     return torch.where(spread > 0, spread, 1.0)

@@ -1,4 +1,4 @@
-"""Encoders: from a view to one vector per node."""
+"""Encoders: map a view to one vector per node."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ssge.ops.streaming import StreamedAdjacency, StreamedFeatures
 from ssge.views import Augmentation, View
 
 CHUNK = 1 << 16
-"""Nodes that are encoded at once when a graph is embedded."""
+"""Chunk size, in nodes, of embedding a graph."""
 _ROWS = 256
-"""Rows that are worked on at a time where several passes over them can find them in the cache."""
+"""Chunk size, in rows, of several passes that should stay in the cache."""
 
 
 class _ELU(torch.autograd.Function):
-    """The exponential linear unit in place, backward too: the gradient takes the place of the output that was kept."""
+    """In-place exponential linear unit; in the backward pass, the gradient overwrites the saved output."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ class ELU(nn.Module):
 
 
 class _PReLU(torch.autograd.Function):
-    """A rectifier with a positive slope below zero, in place; on processors more than twice as fast as PyTorch's."""
+    """In-place PReLU with a positive slope; on CPUs more than twice as fast as PyTorch's."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, slope: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ class _PReLU(torch.autograd.Function):
 
 
 class PReLU(nn.Module):
-    """A rectifier whose slope below zero is learned, one for all columns."""
+    """PReLU with one learned slope for all columns."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,10 +90,11 @@ class PReLU(nn.Module):
 
 
 class BatchNorm(nn.BatchNorm1d):
-    """Batch normalization whose running figures begin as the mean of all passes so far, not at 0 and 1.
+    """Batch normalization whose running statistics start as the mean of all passes so far, not at 0 and 1.
 
-    Representations of row-normalized features have variances of 1e-5; at the usual momentum of 0.01 the initial 1 would
-    outweigh that for more than a thousand passes, and the network that embeds would not be the one that was trained.
+    Representations of row-normalized features have variances of 1e-5. At the usual momentum of 0.01, the initial 1
+    would dominate for more than a thousand passes, and the network in evaluation mode would differ from the trained
+    one.
     """
 
     def __init__(self, width: int, momentum: float) -> None:
@@ -101,13 +102,13 @@ class BatchNorm(nn.BatchNorm1d):
         self.last_momentum = momentum
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the normalized columns; in training each pass has a share of at least ``momentum`` in the figures."""
+        """Return the normalized columns; in training, a pass has at least the weight ``momentum`` in the statistics."""
         if self.training and self.num_batches_tracked is not None:
             self.momentum = max(self.last_momentum, 1 / (int(self.num_batches_tracked) + 1))
         return self._over_processes(x) if self.training and world() > 1 else super().forward(x)
 
     def _over_processes(self, x: Tensor) -> Tensor:
-        """Normalize by the figures of the rows of all processes; `torch.nn.SyncBatchNorm` does so on GPUs alone."""
+        """Normalize by the statistics of all processes; `torch.nn.SyncBatchNorm` supports GPUs only."""
         n, sums = total(torch.tensor([len(x)], dtype=torch.float64, device=x.device), x.sum(0))
         mean = sums / float(n)
         centered = x - mean
@@ -127,14 +128,14 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "prelu": PReLU,
     "none": nn.Identity,
 }
-"""They may work in place: what they are given is theirs."""
+"""They may work in place: they own their input."""
 
 Drop: TypeAlias = Callable[[Tensor], Tensor]
-"""What is done to the input of each layer but the first, for example dropout."""
+"""Applied to the input of each layer except the first, for example dropout."""
 
 
 class Affine(nn.Module):
-    """The parameters of one layer: W (in x out, uniform) and a bias (zero) unless told otherwise.
+    """The parameters of one layer: W (in x out, uniform) and an optional bias (zero).
 
     Initial weights lie within +-sqrt(6 / (in + out)) (Xavier), or, if ``by_inputs``, within +-1 / sqrt(in).
     """
@@ -159,8 +160,8 @@ class _Encoder(nn.Module, ABC):
     """Layers of given widths, an activation between them, a linear output without a bias.
 
     The last layer has no bias because every objective that standardizes the output cancels it: its gradient would be
-    rounding noise, which Adam turns into a random shift of all embeddings. ``output_bias`` brings it back, as the
-    released code of SSGE has it.
+    rounding noise, which Adam turns into a random shift of all embeddings. ``output_bias`` adds it, as in the released
+    code of SSGE.
 
     Parameters
     ----------
@@ -173,13 +174,13 @@ class _Encoder(nn.Module, ABC):
     output_bias
         Whether the last layer has a bias.
     norm
-        Batch normalization before each activation, with this momentum of its running figures; None: none.
+        Batch normalization before each activation, with this momentum of its running statistics; None: none.
     output_activation
-        Whether the last layer is followed by normalization and activation as the others are.
+        Whether normalization and activation also follow the last layer.
     """
 
     like_linear: ClassVar[bool] = False
-    """Whether layers before a normalization begin as `torch.nn.Linear`: weights bound by the inputs, and a bias."""
+    """Whether layers before a normalization are initialized like `torch.nn.Linear`: by fan-in, with a bias."""
 
     def __init__(
         self,
@@ -203,7 +204,7 @@ class _Encoder(nn.Module, ABC):
         self.norms = nn.ModuleList(BatchNorm(width, norm) for width in active if norm is not None)
 
     def _finished(self, index: int, product: Tensor) -> Tensor:
-        """Make a layer's output of its product: bias, normalization, activation; in place where that can be."""
+        """Apply bias, normalization and activation to the product of a layer, in place where possible."""
         hidden = self.affine[index].shifted(product)
         if index < len(self.norms):
             hidden = self.norms[index](hidden)
@@ -211,22 +212,22 @@ class _Encoder(nn.Module, ABC):
 
     @property
     def hops(self) -> int:
-        """Number of hops from which a node aggregates."""
+        """Number of hops of the receptive field."""
         return len(self.layers)
 
     @abstractmethod
     def factors(self, view: View, drop: Drop | None = None) -> tuple[Tensor, Tensor | None]:
-        """Return U and W whose product is the representations of a view; W is None where U is them already.
+        """Return U and W whose product is the representations of a view; W is None if U equals them.
 
-        An objective that needs only moments can do without the product, which pays unless W narrows U.
+        An objective that needs only moments can skip the product. This saves time unless W reduces the width of U.
         """
 
     def factors_of_two(self, view: View, augment: Augmentation, key: Key) -> tuple[Tensor, Tensor, Tensor | None]:
         """Return U of the seeds in two augmented views, and W, as `factors` does.
 
-        Each of two processes that share all nodes makes one of the views, with all rows, and they give each other rows:
-        once forward and once backward, where products by columns would exchange as much in every layer. A batch
-        normalization would see one view alone.
+        With two processes and a full batch, each process computes one view with all rows, and they exchange rows: once
+        forward and once backward. Products by columns would exchange as much in every layer. Batch normalization would
+        see only one view.
         """
         if world() == 2 and view.whole is not None and not len(self.norms):
             u, weight = self.factors(augment(view.whole, key.fold_in(rank())))
@@ -242,14 +243,14 @@ class _Encoder(nn.Module, ABC):
 
     @property
     def factored(self) -> bool:
-        """Whether the last layer is left to the objective."""
+        """Whether the objective applies the last layer."""
         last = self.affine[-1]
         linear = len(self.activations) < len(self.layers) and last.bias is None
         return len(self.layers) > 1 and linear and last.weight.shape[0] <= last.weight.shape[1]
 
     @property
     def affine(self) -> list[Affine]:
-        """The layers by their own type, which a ``ModuleList`` does not tell."""
+        """The layers with their own type, which a ``ModuleList`` does not have."""
         return cast("list[Affine]", list(self.layers))
 
 
@@ -257,10 +258,10 @@ class GCN(_Encoder):
     r"""Graph convolutional network, ``H_{l+1} = activation(A H_l W_l + b_l)``, linear output ``A H W``."""
 
     def factors(self, view: View, drop: Drop | None = None) -> tuple[Tensor, Tensor | None]:
-        """Return U and W whose product is the representations of a view; W is None where U is them already."""
+        """Return U and W whose product is the representations of a view; W is None if U equals them."""
         if isinstance(view.adjacency, StreamedAdjacency):
             weight = self.affine[-1].weight if self.factored else None
-            return cast("Tensor", self.stream(view, self.factored)), weight  # its moments are all that is taken of it
+            return cast("Tensor", self.stream(view, self.factored)), weight  # only its moments are used
         hidden = self._finished(0, view.features.propagate(view.adjacency, self.affine[0].weight))
         for index, layer in enumerate(self.affine[1:], 1):
             hidden = hidden if drop is None else drop(hidden)
@@ -274,7 +275,7 @@ class GCN(_Encoder):
     def stream(self, view: View, factored: bool = False) -> RowStream:
         """Return the representations of a view of a graph on disk; without the last layer's weights if ``factored``.
 
-        Each layer takes its sparse product before or after its weights, as `factors` does.
+        Each layer computes its sparse product before or after the product with its weights, as in `factors`.
         """
         assert isinstance(view.features, StreamedFeatures)
         assert isinstance(view.adjacency, StreamedAdjacency)
@@ -307,7 +308,7 @@ class GCN(_Encoder):
 
     @torch.no_grad()
     def embed(self, view: View, chunk: int = CHUNK) -> Tensor:
-        """Return what `forward` does, in chunks of nodes: two layers' outputs and one chunk in memory at most."""
+        """Return the output of `forward`, in chunks of nodes: at most two layers' outputs and one chunk in memory."""
         hidden: Tensor | None = None
         for index, layer in enumerate(self.affine):
             weight = layer.weight
@@ -329,23 +330,23 @@ def _multiplied(weight: Tensor, columns: Tensor | None, rows: Tensor) -> Tensor:
 
 
 class MLP(_Encoder):
-    """Perceptron on the features alone; edges play no part.
+    """Multi-layer perceptron on the features; it ignores edges.
 
-    Under a batch normalization layers begin as `torch.nn.Linear` does, of which such perceptrons are usually made. The
-    normalized output is blind to the size of the weights, but smaller ones turn faster under Adam's steps: on
-    CoauthorCS the paper's schedule then reaches an effective rank of 30, and 9 with Xavier's bound. The bias is that of
-    the released code of SSGE, though the normalization cancels it.
+    With batch normalization, layers are initialized like `torch.nn.Linear`, as is common for MLPs. The normalized
+    output does not depend on the size of the weights, but smaller weights change direction faster under Adam: on
+    CoauthorCS the paper's schedule then reaches an effective rank of 30, and 9 with Xavier's bound. The bias matches
+    the released code of SSGE, although the normalization cancels it.
     """
 
     like_linear = True
 
     @property
     def hops(self) -> int:
-        """Features alone: no hop at all."""
+        """Zero: the network uses features only."""
         return 0
 
     def factors(self, view: View, drop: Drop | None = None) -> tuple[Tensor, Tensor | None]:
-        """Return U and W whose product is the representations of a view; W is None where U is them already."""
+        """Return U and W whose product is the representations of a view; W is None if U equals them."""
         return self._of_product(view.features @ self.affine[0].weight, self.factored, drop)
 
     def _of_product(self, product: Tensor, factored: bool, drop: Drop | None = None) -> tuple[Tensor, Tensor | None]:
@@ -359,7 +360,7 @@ class MLP(_Encoder):
 
     @torch.no_grad()
     def embed(self, view: View, chunk: int = CHUNK) -> Tensor:
-        """Return what `forward` does in evaluation mode, in chunks of nodes."""
+        """Return the output of `forward` in evaluation mode, in chunks of nodes."""
         first, last = self.affine[0].weight, self.affine[-1].weight
         output = last.new_empty(view.num_nodes, last.shape[1])
         for start in range(0, view.num_nodes, chunk):
@@ -369,4 +370,4 @@ class MLP(_Encoder):
 
 
 ENCODERS: dict[str, Callable[..., GCN | MLP]] = {"gcn": GCN, "mlp": partial(MLP, norm=0.1)}
-"""By their names in settings; a perceptron has batch normalization unless told otherwise."""
+"""Encoders by their names in settings; an MLP has batch normalization by default."""

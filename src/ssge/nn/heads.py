@@ -1,4 +1,4 @@
-"""Heads on top of an encoder: perceptrons, such as predictors and projectors, and bilinear scores."""
+"""Heads on top of an encoder: MLPs, such as predictors and projectors, and bilinear scores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ssge.nn.encoders import ACTIVATIONS, Affine, BatchNorm
 
 
 class Head(nn.Module):
-    """A perceptron of one hidden layer, row by row: ``activation(norm(Z W1 + b1)) W2 + b2``.
+    """An MLP with one hidden layer: ``activation(norm(Z W1 + b1)) W2 + b2``.
 
     Parameters
     ----------
@@ -18,9 +18,9 @@ class Head(nn.Module):
     activation
         Of the hidden layer: ``elu``, ``relu``, ``leaky_relu``, ``prelu`` or ``none``.
     generator
-        Draws the weights (Xavier-uniform); biases begin at zero.
+        Draws the weights (Xavier-uniform); biases start at zero.
     norm
-        Batch normalization of the hidden layer, with this momentum of its running figures; it takes the place of the
+        Batch normalization of the hidden layer, with this momentum of its running statistics; it replaces the
         bias b1, which it would cancel. None: none.
     output_bias
         Whether there is a bias b2. A batch normalization in the next head would cancel it.
@@ -52,7 +52,7 @@ class Bilinear(nn.Module):
     """The parameters of a score ``a' W b + bias`` of two vectors.
 
     Initial weights lie within +-sqrt(6 / (rows columns + columns)): Xavier's bound for a score of rows x columns
-    products, as in the released codes of DGI, MVGRL and GMI. The bias begins at zero.
+    products, as in the released codes of DGI, MVGRL and GMI. The bias starts at zero.
 
     Parameters
     ----------

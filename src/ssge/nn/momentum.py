@@ -1,4 +1,4 @@
-"""Moving average: a target network that follows an online network slowly."""
+"""Exponential moving average: a momentum target network of an online network."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from torch import nn
 
 
 class MovingAverage(nn.Module):
-    """A frozen network that `update` moves towards another of the same shape; calling it takes no gradient.
+    """A frozen network that `update` moves toward another of the same shape; calls compute no gradient.
 
-    Its parameters are part of the ``state_dict``, so that checkpoints hold them, but not of what is trained. The other
-    network is not held but handed to `update`, else a method that has both would own its parameters twice. Buffers,
-    such as the running figures of a batch normalization, are left to the target, which counts its own.
+    Its parameters are in the ``state_dict``, so checkpoints contain them, but they are not trained. The online network
+    is passed to `update` and not stored, because otherwise a method with both would own its parameters twice. The
+    target keeps its own buffers, such as the running statistics of batch normalization.
 
     Parameters
     ----------
     network
-        The target itself, for example a copy of the online network; it is frozen and belongs to this module.
+        The target, for example a copy of the online network; it is frozen and owned by this module.
     """
 
     def __init__(self, network: nn.Module) -> None:
@@ -28,14 +28,14 @@ class MovingAverage(nn.Module):
 
     @torch.no_grad()
     def forward(self, *arguments: Any) -> Any:
-        """Return what the target makes of the arguments, without gradient."""
+        """Return the output of the target, without gradient."""
         return self.network(*arguments)
 
     @torch.no_grad()
     def update(self, online: nn.Module, momentum: float | Sequence[float]) -> None:
-        """Move to ``momentum * target + (1 - momentum) * online``; at momentum 1 nothing moves.
+        """Set the target to ``momentum * target + (1 - momentum) * online``; at momentum 1 nothing changes.
 
-        A sequence gives each parameter a momentum of its own, in the order of ``parameters()``.
+        A sequence gives one momentum per parameter, in the order of ``parameters()``.
         """
         own = list(self.network.parameters())
         rates = [momentum] * len(own) if isinstance(momentum, float | int) else list(momentum)

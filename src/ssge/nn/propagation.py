@@ -1,4 +1,4 @@
-"""Features as the hops of a graph make them, without weights to train; an encoder of training-free methods."""
+"""Propagated features without trainable weights: the encoder of training-free methods."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ssge.ops.reduction import right_singular_vectors
 from ssge.views import View
 
 Filter: TypeAlias = Callable[[Adjacency, Tensor, int], Tensor]
-"""Makes n x d rows of the adjacency, n x d rows, and the number of rows to work on at once."""
+"""Maps the adjacency, an n x d matrix and a chunk size to an n x d matrix."""
 
 
 class Reduction(nn.Module):
-    """X V with at most some columns; V is `ssge.ops.reduction.right_singular_vectors` of the graph fitted on.
+    """X V with a maximum number of columns; V is `ssge.ops.reduction.right_singular_vectors` of the fitted graph.
 
-    X with as few columns is left as it is: there is no V.
+    If X is narrow enough, it is used unchanged, without V.
     """
 
     vectors: Tensor | None
@@ -31,7 +31,7 @@ class Reduction(nn.Module):
         self.register_buffer("vectors", torch.zeros(inputs, columns) if columns < inputs else None)
 
     def fit(self, view: View) -> None:
-        """Find V, unless it is there already, from another graph."""
+        """Compute V, unless already fitted."""
         if self.vectors is not None and not self.vectors.any():
             self.vectors.copy_(right_singular_vectors(view.features, self.width))
 
@@ -53,11 +53,11 @@ class Propagation(nn.Module):
     inputs
         Number of features, p.
     columns
-        Number of columns that are kept of them at most.
+        Maximum number of columns to keep.
     hops
-        From how many hops a node aggregates.
+        Number of hops of the filter.
     propagate
-        One of `ssge.ops.propagation`, with its settings bound.
+        A filter of `ssge.ops.propagation`, with its settings bound.
     """
 
     def __init__(self, inputs: int, columns: int, hops: int, propagate: Filter) -> None:

@@ -1,4 +1,4 @@
-"""A running covariance: what small batches lack."""
+"""A running covariance for small mini-batches."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from ssge.ops.moments import Moments
 
 
 class RunningCovariance(nn.Module):
-    """Gives the moments of a batch the covariances of many: means over all steps in which older ones fade.
+    """Replaces the covariances of a batch by an exponential moving average over all steps.
 
-    A batch of n nodes has a covariance of rank n - 1 at most, and far from that of all nodes unless n is several times
-    the width d. With C_t the covariance of step t and momentum b, an objective sees
+    The covariance of a batch of n nodes has rank n - 1 at most, and is far from that of all nodes unless n is several
+    times the width d. With C_t the covariance of step t and momentum b, an objective uses
 
         C = (1 - b) / (1 - b^t) * sum_i b^(t - i) C_i
 
-    as that of so many rows as the mean holds, and its gradient goes to C_t as a whole. That gradient is linear in C_t.
-    So where the weights move little in 1 / (1 - b) steps, its mean over the steps is the gradient of all nodes at once.
-    The covariances of one view with the other, column by column, are treated alike.
+    with the number of rows that the average covers, and its whole gradient goes to C_t. That gradient is linear in C_t.
+    So if the weights change little in 1 / (1 - b) steps, its mean over the steps is the full-batch gradient. The
+    column-wise covariances between the two views are treated in the same way.
 
     Parameters
     ----------
     width
         d.
     momentum
-        b, from 0 to below 1; at 0 each step sees its own covariances alone.
+        b, from 0 to below 1; at 0 each step uses only its own covariances.
     """
 
     covariance: Tensor
@@ -40,7 +40,7 @@ class RunningCovariance(nn.Module):
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
 
     def forward(self, m: Moments) -> Moments:
-        """Return the moments of two views with running covariances in place of those of the batch."""
+        """Return the moments of two views with running covariances instead of those of the batch."""
         if not self.training:
             return m
         assert m.cross is not None
@@ -55,6 +55,6 @@ class RunningCovariance(nn.Module):
 
 
 def _valued(own: Tensor, mean: Tensor, share: float) -> Tensor:
-    """Move a mean towards a step's own figure, and return it with the gradient of that figure."""
+    """Update a running mean with the value of a step, and return the mean with the gradient of that value."""
     mean.lerp_(own.detach(), share)
     return own + (mean - own).detach()

@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 class Losses(NamedTuple):
-    """The loss to descend, and its named parts (detached) for logs and plots."""
+    """The loss to minimize, and its named terms (detached) for logs and plots."""
 
     total: Tensor
     terms: dict[str, Tensor]

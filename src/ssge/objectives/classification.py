@@ -8,7 +8,7 @@ from torch.nn import functional
 from ssge.objectives import Losses
 
 UNKNOWN = -1
-"""The label of a node whose class must play no part."""
+"""The label of nodes to ignore."""
 
 
 def cross_entropy(scores: Tensor, labels: Tensor) -> Losses:
@@ -19,15 +19,14 @@ def cross_entropy(scores: Tensor, labels: Tensor) -> Losses:
     Parameters
     ----------
     scores
-        Class scores s, n x k, of any size: the softmax is taken here.
+        Class scores (logits) s, n x k.
     labels
-        Class y_i of each node, n; -1 where it is not known. At least one must be known.
+        Class y_i of each node, n; -1 if unknown. At least one must be known.
 
     Returns
     -------
     Losses
-        The mean, and the share of the labeled nodes whose own class scores highest (``training_accuracy``), which is
-        of the network as it trains, with its dropout.
+        The mean, and the accuracy on the labeled nodes in training mode, with dropout (``training_accuracy``).
 
     Notes
     -----

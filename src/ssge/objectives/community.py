@@ -1,16 +1,16 @@
-r"""Communities of gCooL: dense within, few edges between; and each node near its community in the other view.
+r"""Objectives of gCooL: dense communities, and contrast of nodes with the communities of the other view.
 
 With R (n x K) the soft assignments of the nodes of a view, A its edges without loops, F = R'AR and a penalty lambda,
 
 - `deca` = (lambda sum_kl F_kl - (n - 1 + lambda) tr F) / (n (n - 1)) + tr(R'R) / (2 n)
 
-The first part rewards edges within communities, and charges those between them; the second keeps assignments soft. With
-labels the hard assignments, unit rows h and C the means of the communities (constants, not brought to unit length),
+The first part rewards edges within communities and penalizes edges between them; the second keeps assignments soft.
+With labels the hard assignments, unit rows h and C the means of the communities (constants, not normalized),
 
 - `community_contrast` = mean over nodes i of both views of -log exp(h_i'C_k(i) / tau) / sum_k exp(h_i'C_k / tau)
 
-in which C and k(i) are those of the other view. Differences from the released code: A stays sparse, O(m K) in place of
-O(n^2 K); empty communities are left out of the sum, where the released code counts each as exp(0).
+in which C and k(i) are those of the other view. Differences from the released code: A stays sparse, O(m K) instead of
+O(n^2 K); empty communities are excluded from the sum, whereas the released code counts each as exp(0).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ssge.ops.sparse import SparseMatrix
 
 
 def deca(r: Tensor, edges: SparseMatrix, penalty: float) -> Tensor:
-    """Return the density of the edges between communities, less that within them.
+    """Return the density of the edges between communities minus that within them.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def community_contrast(
     Parameters
     ----------
     h1, h2
-        Rows of the two views, n x d; only directions count.
+        Rows of the two views, n x d; their norms are ignored.
     labels1, labels2
         Community of each node by each view, ``r.argmax(1)``.
     count

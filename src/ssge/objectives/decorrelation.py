@@ -1,17 +1,18 @@
 r"""Decorrelation: canonical correlation (CCA-SSG) and Barlow Twins (G-BT).
 
-With Z1, Z2 (n x d) the raw outputs of the encoder and H1, H2 their columns brought to mean 0 and deviation 1 (ddof 1):
+With Z1, Z2 (n x d) the raw outputs of the encoder and H1, H2 their standardized columns (ddof 1):
 
 - `cca` = -(1/n) sum_ij H1_ij H2_ij + lambda (|H1'H1 / n - I|_F^2 + |H2'H2 / n - I|_F^2)
-- `barlow` = sum_i (1 - C_ii)^2 + w sum_(i != j) C_ij^2 with C = H1'H2 / n and, unless told otherwise, w = 1/d
+- `barlow` = sum_i (1 - C_ii)^2 + w sum_(i != j) C_ij^2 with C = H1'H2 / n and by default w = 1/d
 
-Neither needs H: the first is a function of `ssge.ops.moments.Moments`, as the objective of SSGE is, the second of
-`ssge.ops.moments.CrossMoments`. Both cost O(n d^2) time and O(d^2) memory beside Z, and no eigendecomposition.
+Neither needs H: the first is a function of `ssge.ops.moments.Moments`, like the objective of SSGE, the second of
+`ssge.ops.moments.CrossMoments`. Both cost O(n d^2) time and O(d^2) memory in addition to Z, without an
+eigendecomposition.
 
-As in the released codes, deviations have ddof 1 and products are divided by n, so that the diagonals reach (n-1)/n and
-not 1: `cca` is at least -d (n-1)/n + 2 lambda d/n^2, `barlow` at least d/n^2. The paper of CCA-SSG has |H1 - H2|_F^2
-in place of the alignment, twice as much up to a constant; the lambdas of its experiments are for the form given here.
-A constant column is NaN there; here it counts as a column of zeros, gets no gradient, and warns.
+As in the released codes, standard deviations have ddof 1 and products are divided by n, so that the diagonals reach
+(n-1)/n and not 1: `cca` is at least -d (n-1)/n + 2 lambda d/n^2, `barlow` at least d/n^2. The paper of CCA-SSG has
+|H1 - H2|_F^2 instead of the alignment, twice as much up to a constant; the lambdas of its experiments are for the form
+given here. A constant column gives NaN there; here it is treated as zeros, gets no gradient, and warns.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ def cca(z1: Tensor, z2: Tensor, decorrelation_weight: float, weight: Tensor | No
     decorrelation_weight
         Lambda of the paper.
     weight
-        Of a last linear layer that was left out: the objective is that of ``z1 @ weight`` and ``z2 @ weight``, which
-        are never formed. Cheaper if the layer is not narrower than what it is given; see `ssge.ops.moments.moments`.
+        Weight of a skipped last linear layer: the objective is that of ``z1 @ weight`` and ``z2 @ weight``, which are
+        never formed. Cheaper unless the layer reduces the width; see `ssge.ops.moments.moments`.
 
     Returns
     -------
@@ -61,11 +62,10 @@ def barlow(z1: Tensor, z2: Tensor, redundancy_weight: float | None = None, weigh
     z1, z2
         Raw encoder outputs, n x d.
     redundancy_weight
-        w, the weight of the correlations of unlike columns; None: 1/d.
+        w, the weight of the off-diagonal correlations; None: 1/d.
     weight
-        Of a last linear layer that was left out: the objective is that of ``z1 @ weight`` and ``z2 @ weight``, which
-        are never formed. Cheaper if the layer is not narrower than what it is given; see
-        `ssge.ops.moments.cross_moments`.
+        Weight of a skipped last linear layer: the objective is that of ``z1 @ weight`` and ``z2 @ weight``, which are
+        never formed. Cheaper unless the layer reduces the width; see `ssge.ops.moments.cross_moments`.
 
     Returns
     -------

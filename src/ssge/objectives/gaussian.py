@@ -1,17 +1,17 @@
 r"""Alignment of two views and the Wasserstein distance to the isotropic Gaussian.
 
-With Z1, Z2 (n x d) the raw outputs of the encoder, Zc their centered columns, s the column deviations (ddof 1) and
-R = diag(1/s) Zc'Zc / (n-1) diag(1/s) the correlation matrix of a view:
+With Z1, Z2 (n x d) the raw outputs of the encoder, Zc their centered columns, s the column standard deviations (ddof 1)
+and R = diag(1/s) Zc'Zc / (n-1) diag(1/s) the correlation matrix of a view:
 
 - alignment = -(1/n) sum_ij Zc1_ij Zc2_ij / (s1_j s2_j)
 - uniformity of a view = W2^2(N(0, R), N(0, I)) = 2d - 2 tr(R^(1/2))
 
-Both are functions of the moments alone, so the objective costs O(n d^2 + d^3) time and O(d^2) memory beside Z.
+Both are functions of the moments only, so the objective costs O(n d^2 + d^3) time and O(d^2) memory in addition to Z.
 
-Differences from the paper: its last form of the alignment lacks the minus sign (a slip: it is to be minimized).
-Differences from the released code: that one drops the constant 2d, and clamps eigenvalues at 1e-8, which gives exactly
-the collapsed directions no gradient; ``floor_mode="clamp", floor=1e-8`` reproduces it. With the default floor the
-uniformity is W2^2 where all eigenvalues of R are above it, and a lower bound of W2^2 otherwise (see `trace_sqrt`).
+Differences from the paper: its last form of the alignment lacks the minus sign (a typo, because it is minimized).
+Differences from the released code: the code drops the constant 2d, and clamps eigenvalues at 1e-8, so that collapsed
+directions get no gradient; ``floor_mode="clamp", floor=1e-8`` reproduces it. With the default floor the uniformity is
+W2^2 if all eigenvalues of R are above it, and a lower bound of W2^2 otherwise (see `trace_sqrt`).
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from ssge.ops.moments import CollapseWarning, Moments, correlation, deviations, 
 
 FloorMode: TypeAlias = Literal["tangent", "clamp"]
 EIGENVALUE_FLOOR = 0.1
-"""Bounds the slope of the root by 1.6, three times that at the optimum. On Cora and CiteSeer, validation accuracy moves
-less between floors from 1e-8 to 0.3 than between seeds; on Cora, NMI is highest at 0.1: 60.6 against 59.4 to 59.9
-(``benchmarks/eigenvalue_floor.py``). In float32 eigenvalues carry errors of about 1e-5, which a much lower floor would
+"""Bounds the slope of the root by 1.6, three times that at the optimum. On Cora and CiteSeer, validation accuracy
+varies less between floors from 1e-8 to 0.3 than between seeds; on Cora, NMI is highest at 0.1: 60.6 against 59.4 to
+59.9 (``benchmarks/eigenvalue_floor.py``). In float32, eigenvalues have errors of about 1e-5, which a much lower floor
+would
 amplify."""
 
 
@@ -43,7 +44,7 @@ def alignment(z1: Tensor, z2: Tensor) -> Tensor:
 def wasserstein_uniformity(z: Tensor, floor: float = EIGENVALUE_FLOOR, floor_mode: FloorMode = "tangent") -> Tensor:
     """Return the squared 2-Wasserstein distance of the standardized columns of one view to N(0, I).
 
-    Exactly that if no eigenvalue of their correlation matrix is below ``floor``, a lower bound of it otherwise.
+    Exact if no eigenvalue of their correlation matrix is below ``floor``, a lower bound otherwise.
     """
     m = moments(z)
     warn_if_wide(m.n, z.shape[1])
@@ -71,12 +72,12 @@ def gaussian(
     uniformity_weight
         Lambda of the paper.
     alignment_weight
-        1; 0 leaves the uniformity alone, as in the paper's ablation.
+        1; 0 leaves only the uniformity, as in the paper's ablation.
     floor, floor_mode
         See `trace_sqrt`.
     weight
-        Of a last linear layer that was left out: the objective is that of ``z1 @ weight`` and ``z2 @ weight``, which
-        are never formed. Cheaper if the layer is not narrower than what it is given; see `ssge.ops.moments.moments`.
+        Weight of a skipped last linear layer: the objective is that of ``z1 @ weight`` and ``z2 @ weight``, which are
+        never formed. Cheaper unless the layer reduces the width; see `ssge.ops.moments.moments`.
     running
         Replaces the moments of these rows by those of many steps, such as `ssge.nn.running.RunningCovariance`.
 
@@ -111,19 +112,19 @@ def gaussian(
 def trace_sqrt(matrix: Tensor, floor: float, floor_mode: FloorMode = "tangent") -> tuple[Tensor, Tensor]:
     r"""Return tr(R^(1/2)) of a symmetric matrix, and its eigenvalues (ascending, detached).
 
-    The gradient is 1/2 R^(-1/2) in closed form, from one ``eigh``; nothing is differentiated through eigenvectors,
-    which would be NaN for repeated eigenvalues, that is exactly at the optimum R = I.
+    The gradient is 1/2 R^(-1/2) in closed form, from one ``eigh``. Differentiating through eigenvectors would give NaN
+    for repeated eigenvalues, that is, at the optimum R = I.
 
     Parameters
     ----------
     matrix
         R, d x d, symmetric, positive semi-definite up to rounding.
     floor
-        Below this eigenvalue the root is not followed any further.
+        Below this eigenvalue the root is replaced.
     floor_mode
         ``tangent`` continues the root by its tangent at ``floor``: the gradient is bounded by 1/(2 sqrt(floor)) and
-        never zero, so that a collapsed direction is always pushed back. ``clamp`` replaces the eigenvalue by ``floor``:
-        no gradient below it, as the released code has it (with 1e-8).
+        never zero, so that collapsed directions recover. ``clamp`` replaces the eigenvalue by ``floor``: no gradient
+        below it, as in the released code (with 1e-8).
     """
     root, eigenvalues = _TraceSqrt.apply(matrix, floor, floor_mode)  # type: ignore[no-untyped-call]
     return root, eigenvalues
@@ -132,7 +133,7 @@ def trace_sqrt(matrix: Tensor, floor: float, floor_mode: FloorMode = "tangent") 
 class _TraceSqrt(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, floor: float, floor_mode: FloorMode) -> tuple[Tensor, Tensor]:
-        if not bool(torch.isfinite(matrix).all()):  # eigh would raise; the trainer names the epoch and the terms
+        if not bool(torch.isfinite(matrix).all()):  # eigh would raise; the trainer reports the epoch and the terms
             eigenvalues, vectors = torch.full_like(matrix[0], torch.nan), torch.full_like(matrix, torch.nan)
         else:
             eigenvalues, vectors = torch.linalg.eigh(matrix)
@@ -161,7 +162,7 @@ def aligned_moments(m: Moments, inverses: list[Tensor]) -> Tensor:
 
 
 def warn_if_wide(n: int, d: int) -> None:
-    """Warn that d columns over n rows cannot be uncorrelated."""
+    """Warn if n rows are too few for d uncorrelated columns."""
     if n <= d:
         warnings.warn(
             f"{n} nodes cannot fill {d} dimensions: the correlation matrix has rank {max(n - 1, 0)} at most; "

@@ -1,11 +1,11 @@
-r"""Homophily of HomoGCL: neighbors of one cluster are positives.
+r"""Homophily of HomoGCL: neighbors in the same cluster are positives.
 
 With R (n x K) the soft clusters of the nodes of the graph (`ssge.ops.communities.distance_assignments`),
 
 - `saliency`: the weight of an edge (i, j) as a soft positive in `ssge.objectives.infonce.infonce` is cos(R_i, R_j)
 - `homophily` = mean over edges (i, j) and clusters k of (R_ik - R_jk)^2
 
-Both have a gradient to R. Cost O(m K); no n x n matrix, where the released code has about ten.
+Both are differentiable in R. Cost O(m K); no n x n matrix, whereas the released code has about ten.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def saliency(r: Tensor, edges: CSR, mean: bool = False) -> CSR:
     edges
         The edges of a view.
     mean
-        Whether to divide by the number of neighbors, so that they count as much as one. The released code adds 0.01.
+        Whether to divide by the number of neighbors, so that their total weight is one. The released code adds 0.01.
     """
     rows = without_loops(edges)
     i, unit = row_indices(rows.indptr).long(), unit_rows(r)
@@ -40,7 +40,7 @@ def saliency(r: Tensor, edges: CSR, mean: bool = False) -> CSR:
 def homophily(r: Tensor, edges: CSR) -> Tensor:
     """Return the mean squared difference of the clusters at the two ends of an edge; 0 if there are none.
 
-    Loops among ``edges`` count as edges, which they do in the released code.
+    Self-loops in ``edges`` count as edges, as in the released code.
     """
     difference = r[row_indices(edges.indptr).long()] - r[edges.indices.long()]
     return difference.square().sum() / max(difference.numel(), 1)

@@ -1,28 +1,29 @@
-r"""InfoNCE: tell the other view of a node from all other nodes.
+r"""InfoNCE: contrast the two views of a node with all other nodes.
 
-Let u_i, v_i be the rows of two views (n x d) brought to unit length, and f(a, b) = exp(a'b / tau). For an anchor u_i
+Let u_i, v_i be the rows of two views (n x d), normalized to unit length, and f(a, b) = exp(a'b / tau). For an anchor
+u_i
 
     P_i = f(u_i, v_i) + sum over (i, j) in E1 of w_ij f(u_i, u_j)
     N_i = sum over j of f(u_i, v_j) [j != i, (i, j) not in E2] + sum over j of f(u_i, u_j) [j != i, (i, j) not in E1]
     loss_i = -log P_i / (P_i + N_i)
 
-The first sum of N_i holds the inter-view negatives, the second one the intra-view negatives. E1 and E2 are optional
-sets of pairs, one per view, with weights w >= 0: their pairs are soft positives and no negatives. A pair of weight 0
-is neither. For an anchor v_i the views swap roles. The loss is the mean of loss_i over the anchors of both views.
+The first sum of N_i has the inter-view negatives, the second the intra-view negatives. E1 and E2 are optional sets of
+pairs, one per view, with weights w >= 0. Their pairs are soft positives and not negatives. A pair of weight 0 is
+neither. For an anchor v_i the views swap roles. The loss is the mean of loss_i over the anchors of both views.
 
 - GRACE, GCA: the default, -log f(u_i, v_i) / (sum_j f(u_i, v_j) + sum_{j != i} f(u_i, u_j)).
 - COSTA, DirectCLR, and the paper of gCooL: ``intra=False``. The released code of gCooL: ``symmetric=False`` as well.
 - MERIT: the default between the online predictions, and ``intra=False, symmetric=False`` against the constant targets.
 - HomoGCL: ``pairs`` are the edges of each view with their saliency (`ssge.objectives.homophily`) as weights.
 
-The negatives are sums over the 2n x 2n similarities of all rows with all rows. This matrix is symmetric and never
-formed: each tile of its upper triangle serves the anchors of its rows and those of its columns, and is computed again
-for the gradient. Both passes together take 8 n^2 d multiply-adds, 4 n^2 d without intra-view negatives, and O(n d +
+The negatives are sums over the 2n x 2n similarities of all pairs of rows. This matrix is symmetric and never formed:
+each tile of its upper triangle serves the anchors of its rows and those of its columns, and is recomputed for the
+gradient. Both passes together take 8 n^2 d multiply-adds, 4 n^2 d without intra-view negatives, and O(n d +
 tile^2) memory.
 
-Differences from the released codes: they hold four n x n matrices, that of HomoGCL about ten. That of HomoGCL counts
-f(u_i, v_i) among the negatives, too. Here a row of zeros stays zero and gets a bounded gradient. Where tau is below
-1/60 in float32, the exponentials would leave the range of the numbers, and float64 takes over.
+Differences from the released codes: they hold four n x n matrices, that of HomoGCL about ten. That of HomoGCL also
+counts f(u_i, v_i) among the negatives. Here a row of zeros stays zero and gets a bounded gradient. If tau is below 1/60
+in float32, the exponentials would overflow, and the computation uses float64.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ TILE = 1024
 """Side of the tiles of similarities. Narrower ones slow down the products, wider ones leave the cache."""
 
 _EXPONENT = {torch.float32: 60.0, torch.float64: 600.0}
-"""Largest 1/tau at which sums of exponentials over all nodes, and their inverses, are ordinary numbers."""
+"""Largest 1/tau at which sums of exponentials over all nodes, and their inverses, neither overflow nor underflow."""
 
 
 @in_float32
@@ -61,17 +62,17 @@ def infonce(
     Parameters
     ----------
     u, v
-        Rows of the two views, n x d; only directions count. If ``v`` needs no gradient, none is computed.
+        Rows of the two views, n x d; their norms are ignored. If ``v`` needs no gradient, none is computed.
     temperature
         tau, at least 1/600.
     intra
-        Whether the other nodes of an anchor's own view are negatives, too.
+        Whether the other nodes of an anchor's own view are also negatives.
     symmetric
         Whether the rows of both views are anchors, or those of ``u`` only.
     pairs
         E1 and E2 as n x n matrices, each pair once, with the weights w as values. The weights may have a gradient.
     tile
-        Side of the tiles of similarities. It changes memory and time, but not the loss.
+        Side of the tiles of similarities. It affects memory and time, not the loss.
     """
     if not temperature >= 1 / _EXPONENT[torch.float64]:
         raise InputError(f"temperature must be at least 1/600; received {temperature}.")
@@ -96,7 +97,7 @@ def infonce(
 def direct_infonce(u: Tensor, v: Tensor, width: int, temperature: float = 0.1, tile: int = TILE) -> Tensor:
     """Return the objective of DirectCLR: inter-view `infonce` of the first ``width`` columns, without a projector.
 
-    The other columns get no gradient from it. They learn through the layers that all columns share.
+    The other columns get no direct gradient. They learn through the shared layers.
     """
     if not 1 <= width <= u.shape[1]:
         raise InputError(f"width must be from 1 to {u.shape[1]}, the number of columns; received {width}.")
@@ -104,7 +105,7 @@ def direct_infonce(u: Tensor, v: Tensor, width: int, temperature: float = 0.1, t
 
 
 def unit_rows(x: Tensor) -> Tensor:
-    """Return the rows at unit length; a row of zeros stays as it is, and so does its gradient."""
+    """Normalize rows to unit length; a row of zeros stays zero, with a bounded gradient."""
     norm: Tensor = torch.linalg.vector_norm(x, dim=1, keepdim=True)
     return x / norm.masked_fill(norm == 0, 1)
 
@@ -117,7 +118,7 @@ def _soft_positives(rows: Tensor, pairs: CSR, temperature: float) -> Tensor:
 
 
 class _Excluded(NamedTuple):
-    """Entries of the 2n x 2n similarities that are no negatives, in the order of the rows.
+    """Entries of the 2n x 2n similarities that are not negatives, in the order of the rows.
 
     Attributes
     ----------
@@ -126,7 +127,7 @@ class _Excluded(NamedTuple):
     row, column
         Positions.
     to_row, to_column
-        0 if the entry is no negative of its row, or of its column; else 1.
+        0 if the entry is not a negative of its row, or of its column; else 1.
     """
 
     start: Tensor
@@ -161,9 +162,9 @@ def _excluded(n: int, pairs: tuple[CSR, CSR] | None, device: torch.device) -> _E
 
 
 def _tiles(n: int, intra: bool, symmetric: bool, side: int) -> list[tuple[int, int, int, int]]:
-    """Return tiles (top, bottom, left, right) of the upper triangle that hold all negatives, without overlap.
+    """Return disjoint tiles (top, bottom, left, right) of the upper triangle that cover all negatives.
 
-    A tile on the diagonal is square and holds both (i, j) and (j, i); all other tiles are strictly above it.
+    A tile on the diagonal is square and contains both (i, j) and (j, i); all other tiles are strictly above it.
     """
     edges = [*range(0, n, side), *range(n, 2 * n, side), 2 * n]
     spans = list(pairwise(edges))
@@ -226,7 +227,7 @@ class _Negatives(torch.autograd.Function):
 
 
 def _product(a: Tensor, b: Tensor, room: Tensor) -> Tensor:
-    """Return a b' in memory at hand, because fresh memory for each tile takes longer than the sums."""
+    """Return a b' in reused memory, because allocating each tile takes longer than the sums."""
     return torch.mm(a, b.t(), out=room[: a.shape[0] * b.shape[0]].view(a.shape[0], b.shape[0]))
 
 

@@ -1,7 +1,7 @@
-r"""Mutual information, estimated by telling true pairs from false ones.
+r"""Mutual information, estimated by discriminating positive from negative pairs.
 
-All four methods descend the Jensen-Shannon estimator, which is a binary cross-entropy. With scores p of true pairs, q
-of false pairs, and softplus(x) = log(1 + exp(x)) = -log sigmoid(-x):
+All four methods use the Jensen-Shannon estimator, a binary cross-entropy. With scores p of positive pairs, q of
+negative pairs, and softplus(x) = log(1 + exp(x)) = -log sigmoid(-x):
 
 - `cross_entropy` = 1/2 mean softplus(-p) + 1/2 mean softplus(q)
 
@@ -11,12 +11,12 @@ X shuffled), and s = sigmoid(mean of the rows of H) is the summary of a graph.
 - DGI, `local_global`: a node with the summary, p_i = h_i' W s, q_i = h~_i' W s.
 - MVGRL, `cross_view`: a node of one view with the summary of the other view, in both directions.
 - GGD, `group_discrimination`: W s is replaced by ones: p_i is the sum of the coordinates of a linear map of h_i.
-- GMI, `paired_information`: a node with its own features, or with its neighbors; other nodes make the false pairs.
+- GMI, `paired_information`: a node with its own features, or with its neighbors; other nodes are the negatives.
   `edge_information`: representations of two nodes with the edge between them.
 
-No n x n matrix is formed. Differences from the released codes: W s is formed once, O(n d + d^2), where DGI and MVGRL
-repeat s for each node, O(n d^2). GGD's linear map is summed before the product, O(n d). GMI's map of the features is
-formed once per node, and its non-edges are a sample.
+No n x n matrix is formed. Differences from the released codes: W s is computed once, O(n d + d^2), whereas DGI and
+MVGRL repeat s for each node, O(n d^2). GGD's linear map is summed before the product, O(n d). GMI's map of the features
+is computed once per node, and its non-edges are a sample.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from ssge.ops.sparse import CSR, transpose
 
 
 def cross_entropy(positive: Tensor, negative: Tensor) -> Tensor:
-    """Return the mean of two means: of softplus(-p) over scores of true pairs, of softplus(q) over those of false ones.
+    """Return the mean of two means: softplus(-p) over positive pairs, and softplus(q) over negative pairs.
 
-    Equal to BCE-with-logits over all scores if there are as many of either kind.
+    Equals BCE-with-logits over all scores if there are equally many of each kind.
     """
     return (functional.softplus(-positive).mean() + functional.softplus(negative).mean()) / 2
 
@@ -47,7 +47,7 @@ def summary(h: Tensor) -> Tensor:
 def local_global(
     h: Tensor, corrupted: Tensor, s: Tensor, weight: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:
-    """Return the objective of DGI: whether a row belongs to the summary.
+    """Return the objective of DGI: discriminate whether a row belongs to the summary.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def cross_view(
     h1, h2
         Representations in the two views, each by its own encoder, n x d.
     corrupted1, corrupted2
-        The same of the corrupted graph.
+        The same for the corrupted graph.
     weight, bias
         See `local_global`.
     """
@@ -85,14 +85,14 @@ def cross_view(
 
 
 def group_discrimination(h: Tensor, corrupted: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return the objective of GGD: whether a row is of the graph or of its corruption, by the sum of its coordinates.
+    """Return the objective of GGD: discriminate rows of the graph from its corruption by the sum of coordinates.
 
     Parameters
     ----------
     h, corrupted
         Representations of the graph and of its corruption, n x d each.
     weight, bias
-        Of a linear head in between, out x d and out, as `torch.nn.Linear` has them. The sum of its outputs is
+        Of a linear head, out x d and out, as in `torch.nn.Linear`. The sum of its outputs is
         h' (sum of the rows of W) + sum of b.
     """
     direction = weight.sum(0)
@@ -114,7 +114,7 @@ def paired_information(a: Tensor, b: Tensor, negatives: Tensor, bounded: bool = 
     negatives
         Other nodes j per node i, n x k; see `sample_others`.
     bounded
-        Whether scores pass a sigmoid first, as in the released code. The textbook estimator has them unbounded.
+        Whether to apply a sigmoid to the scores, as in the released code. The textbook estimator does not.
 
     Notes
     -----
@@ -123,7 +123,7 @@ def paired_information(a: Tensor, b: Tensor, negatives: Tensor, bounded: bool = 
     n, k = negatives.shape
     indptr = torch.arange(2 * n + 1, device=a.device).clamp_max_(n) * k
     others = CSR(indptr, negatives.flatten() + n, a.new_ones(()).expand(n * k))
-    stacked = torch.cat([a, b])  # pairs of a row of `a` with a row of `b` are pairs of rows of one matrix
+    stacked = torch.cat([a, b])  # pairs of a row of `a` and a row of `b` become pairs of rows of one matrix
     positive, negative = (a * b).sum(1), pair_scores(stacked, Pairs(others, *transpose(others, 2 * n)))
     if bounded:
         positive, negative = positive.sigmoid(), negative.sigmoid()
@@ -133,8 +133,8 @@ def paired_information(a: Tensor, b: Tensor, negatives: Tensor, bounded: bool = 
 def edge_information(h: Tensor, edges: Pairs, non_edges: Pairs) -> Tensor:
     r"""Return the term of GMI on edges: 2 mean over E of softplus(-h_i'h_j) + c mean over N of softplus(h_i'h_j).
 
-    E are the entries of A + I, N a sample that stands for all others, and c = (n^2 - |E|) / (n^2 - |E| / 2), nearly 1.
-    That is the weighted cross-entropy of the released code, which halves |E| in its weights.
+    E are the entries of A + I, N a sample of all others, and c = (n^2 - |E|) / (n^2 - |E| / 2), nearly 1.
+    This is the weighted cross-entropy of the released code, which halves |E| in its weights.
 
     Cost O((|E| + |N|) d) time, O(|E| + |N| + n d) memory.
     """
@@ -145,7 +145,7 @@ def edge_information(h: Tensor, edges: Pairs, non_edges: Pairs) -> Tensor:
 
 
 def sample_others(num_nodes: int, k: int, generator: torch.Generator) -> Tensor:
-    """Draw k nodes other than itself per node, uniformly and with replacement, n x k."""
+    """Sample k other nodes per node, uniformly and with replacement, n x k."""
     if num_nodes < 2:
         raise InputError(f"Other nodes can be drawn from 2 nodes on; received {num_nodes}.")
     device = generator.device

@@ -1,12 +1,12 @@
-r"""Cosine regression: predict the direction of a target's vector; no negatives.
+r"""Cosine regression: predict the direction of the target representation; no negatives.
 
-With Q (n x d) the predictions of the online network, T (n x d) the target network's vectors, taken as constants, and
-cos(q, t) = q't / (|q| |t|), where a row of zeros has cosine 0 with all:
+With Q (n x d) the predictions of the online network, T (n x d) the outputs of the target network (constants), and
+cos(q, t) = q't / (|q| |t|), where a row of zeros has cosine 0 with all rows:
 
 - of equal rows: (1/n) sum_i 1 - cos(q_i, t_i)
 - of pairs P: (1/|P|) sum_{(i, j) in P} [2 - 2 cos(q_i, t_j)] + [2 - 2 cos(q_j, t_i)]
 
-Both depend on directions alone. BGRL adds the first over both orders of two views, AFGRL takes the second.
+Both depend on directions only. BGRL sums the first over both orders of two views, AFGRL uses the second.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ def cosine_regression(q: Tensor, t: Tensor) -> Tensor:
 def paired_cosine_regression(q: Tensor, t: Tensor, pairs: Tensor) -> Tensor:
     """Return the mean over pairs (i, j) of [2 - 2 cos(q_i, t_j)] + [2 - 2 cos(q_j, t_i)], from 0 to 8.
 
-    The cosines of a row q_i with all its partners sum up to its product with the sum of theirs, which is a constant:
-    O(|P| d) time, but O(n d) memory, because no row is gathered once per pair.
+    The cosines of a row q_i with all its partners sum to its inner product with the sum of the partners, a constant. So
+    no row is gathered per pair: O(|P| d) time, but O(n d) memory.
 
     Parameters
     ----------
     q, t
         Predictions and targets, n x d.
     pairs
-        2 x |P| positions, in any order; what stands there twice counts twice.
+        2 x |P| positions, in any order; duplicates count twice.
     """
     n, count = q.shape[0], pairs.shape[1]
     row, column = torch.cat([pairs, pairs.flip(0)], 1)

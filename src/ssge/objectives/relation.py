@@ -1,13 +1,13 @@
-r"""Relations: a node's likeness to other nodes is to be the same for the online network as for the target.
+r"""Relations: the similarities of a node to other nodes should be equal in the online and the target network.
 
-With unit rows q_i of the predictions, t_i of the target's vectors (constants), a set of others S_i and a temperature
-for each side, the relations of a node are distributions over S_i,
+With unit rows q_i of the predictions, t_i of the target vectors (constants), a set of other nodes S_i and a
+temperature for each side, the relations of a node are distributions over S_i,
 
 - p_i = softmax over j in S_i of t_i't_j / tau_t
 - r_i = softmax over j in S_i of q_i't_j / tau_q
 
-and the loss is the mean over nodes of KL(p_i || r_i) = sum_j p_ij (log p_ij - log r_ij). It is 0 where both sides agree
-with equal temperatures, and lets the vectors themselves move as long as the relations stay.
+and the loss is the mean over nodes of KL(p_i || r_i) = sum_j p_ij (log p_ij - log r_ij). It is 0 if both sides agree
+with equal temperatures. The vectors themselves may change as long as the relations do not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def anchored_relation(q: Tensor, t: Tensor, anchors: Tensor, tau_q: float, tau_t
     Parameters
     ----------
     q, t
-        Predictions and targets, n x d; only directions count.
+        Predictions and targets, n x d; their norms are ignored.
     anchors
         Positions of the s nodes in S.
     tau_q, tau_t
@@ -44,15 +44,15 @@ def local_relation(q: Tensor, t: Tensor, near: Tensor, tau_q: float, tau_t: floa
     Parameters
     ----------
     q, t
-        Predictions and targets, n x d; only directions count.
+        Predictions and targets, n x d; their norms are ignored.
     near
-        Positions of the neighbors, n x k, with -1 in place of what a node has less than k.
+        Positions of the neighbors, n x k, padded with -1.
     tau_q, tau_t
         Temperatures of the predictions' and of the targets' relations.
 
     Notes
     -----
-    Cost O(n k d) time; O(n d) memory at a time, because neighbors are taken rank by rank.
+    Cost O(n k d) time; O(n d) memory, because neighbors are processed one rank at a time.
     """
     t, q = functional.normalize(t.detach()), functional.normalize(q)
     missing = near < 0

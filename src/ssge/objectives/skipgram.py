@@ -1,17 +1,17 @@
-r"""Skip-gram: a node's vector is to predict the nodes that stand near it in random walks.
+r"""Skip-gram: the vector of a node predicts its context, the nodes near it in random walks.
 
 Let phi_i be the vector of a center and (i, j) the pairs of nodes at most a window apart in a walk, w_ij = 1 for those
 and 0 elsewhere. Both objectives are means over the pairs, W = sum_ij w_ij, with sigma the logistic function.
 
 - Negative sampling (Mikolov et al., 2013), theta_j the vector of j as a context, K noise nodes m shared by all pairs,
-  and k the number of negatives that they stand for:
+  and k their total weight, the number of negatives per pair:
   -(1/W) sum_ij w_ij [log sigma(phi_i . theta_j) + (k/K) sum_m log sigma(-phi_i . theta_m)]
 - Hierarchical softmax (Morin and Bengio, 2005): -(1/W) sum_ij w_ij log P(j | i), with P(j | i) = prod_l sigma(s_jl
-  phi_i . theta_u(j,l)) over the inner nodes u(j,l) of a binary tree on the way from its root to the leaf j; s_jl is +1
-  where it goes left and -1 where it goes right. As sigma(x) + sigma(-x) = 1, P sums to one over the leaves.
+  phi_i . theta_u(j,l)) over the inner nodes u(j,l) of a binary tree on the path from the root to the leaf j; s_jl is +1
+  for a left branch and -1 for a right one. As sigma(x) + sigma(-x) = 1, P sums to one over the leaves.
 
-Pairs come in G pieces of walks, each with all pairs of its a inner places and its b outer ones: their scores are
-products of matrices, and each vector is fetched once per piece, not once per pair.
+Walks are cut into G pieces, each with all pairs of its a inner and b outer positions. The scores are then matrix
+products, and each vector is read once per piece, not once per pair.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Pieces(NamedTuple):
     Attributes
     ----------
     inner
-        Nodes at the inner places, G x a; each place of the walks is inner once.
+        Nodes at the inner positions, G x a; each position of a walk is inner in exactly one piece.
     outer
-        Nodes at the outer places, G x b: those of the piece and a window before and after it.
+        Nodes at the outer positions, G x b: those of the piece and a window before and after it.
     pairs
-        G x a x b; 1 where an inner and an outer place are at most a window apart, and not the same; else 0.
+        G x a x b; 1 if an inner and an outer position differ and are at most a window apart; else 0.
     """
 
     inner: Tensor
@@ -42,16 +42,16 @@ class Pieces(NamedTuple):
 
 
 def pieces(walks: Tensor, there: Tensor, window: int, dtype: torch.dtype = torch.float32) -> Pieces:
-    """Cut walks into pieces of two windows, which lets half of the scores of a piece be those of pairs.
+    """Cut walks into pieces of two windows; half of the scores of a piece are then those of pairs.
 
     Parameters
     ----------
     walks
         Nodes, one row per walk.
     there
-        Which places count, of the same shape; no pair has any other.
+        Mask of the valid positions, of the same shape; pairs have valid positions only.
     window
-        How far apart the nodes of a pair are at most.
+        Largest distance of the nodes of a pair.
     """
     size = 2 * window
     short = -walks.shape[1] % size
@@ -72,15 +72,15 @@ def negative_sampling(center: Tensor, context: Tensor, pairs: Tensor, noise: Ten
     Parameters
     ----------
     center
-        phi at the inner places, G x a x d.
+        phi at the inner positions, G x a x d.
     context
-        theta at the outer places, G x b x d.
+        theta at the outer positions, G x b x d.
     pairs
         Weights w, G x a x b.
     noise
         theta of the noise nodes, K x d.
     negatives
-        k: what all noise nodes together weigh beside the one positive of a pair.
+        k, the total weight of all noise nodes relative to the one positive of a pair.
     """
     scores, against = center @ context.transpose(1, 2), center @ noise.t()
     share = pairs.sum(2, keepdim=True) * (negatives / noise.shape[0])
@@ -94,11 +94,11 @@ def hierarchical_softmax(center: Tensor, path: Tensor, side: Tensor, pairs: Tens
     Parameters
     ----------
     center
-        phi at the outer places, G x b x d.
+        phi at the outer positions, G x b x d.
     path
-        theta of the inner nodes of the tree on the ways to the contexts at the inner places, G x a x D x d.
+        theta of the inner tree nodes on the paths to the contexts at the inner positions, G x a x D x d.
     side
-        s, G x a x D: +1 or -1, and 0 beyond the end of a way.
+        s, G x a x D: +1 or -1, and 0 beyond the end of a path.
     pairs
         Weights w, G x a x b.
     """
@@ -108,14 +108,14 @@ def hierarchical_softmax(center: Tensor, path: Tensor, side: Tensor, pairs: Tens
 
 
 class Tree(NamedTuple):
-    """The ways from the root of a binary tree to its n leaves.
+    """The paths from the root of a binary tree to its n leaves.
 
     Attributes
     ----------
     path
-        Inner nodes 0 to n-2, n x D; 0 beyond the end of a way.
+        Inner nodes 0 to n-2, n x D; 0 beyond the end of a path.
     side
-        +1 where the way goes left, -1 where it goes right, 0 beyond its end; n x D, int8.
+        +1 for a left branch, -1 for a right branch, 0 beyond the end of a path; n x D, int8.
     """
 
     path: Tensor
@@ -123,12 +123,12 @@ class Tree(NamedTuple):
 
 
 def huffman(frequency: Tensor) -> Tree:
-    """Return a Huffman tree: of all binary trees one with the least mean length of the ways to its leaves.
+    """Return a Huffman tree: a binary tree with the least mean path length to its leaves.
 
-    The two lightest nodes become one until there is but one. All nodes not heavier than the two lightest together are
-    joined at once, in pairs in ascending order: what is made of them is never lighter than that sum, so that one by
-    one they would be joined in the same way. For the degrees of a graph that makes some dozens of rounds for any n.
-    Equal frequencies are taken in the order of the leaves.
+    The two lightest nodes are merged until one is left. All nodes not heavier than the two lightest together are merged
+    at once, in pairs in ascending order: merged nodes are never lighter than that sum, so merging one by one would give
+    the same pairs. For the degrees of a graph this takes some dozens of rounds for any n. Ties are broken by the order
+    of the leaves.
     """
     n, device = frequency.numel(), frequency.device
     weight, order = torch.sort(frequency.double(), stable=True)
@@ -146,10 +146,10 @@ def huffman(frequency: Tensor) -> Tree:
         order = torch.cat([order[2 * light :], joined])[places]
     node, paths, sides = torch.arange(n, device=device), [], []
     while bool((node < made - 1).any()):
-        below = node < made - 1  # not yet at the root, the last that was made
+        below = node < made - 1  # not yet at the root, the last node created
         paths.append(torch.where(below, parent[node] - n, 0))
         sides.append(torch.where(below, side[node], 0))
         node = torch.where(below, parent[node], node)
-    if not paths:  # one leaf, which is the root
+    if not paths:  # a single leaf is the root
         return Tree(parent.new_zeros(n, 0), side.new_zeros(n, 0))
     return Tree(torch.stack(paths, 1), torch.stack(sides, 1))

@@ -1,4 +1,4 @@
-r"""W-MSE: two views are to agree after whitening, which leaves them no way to collapse.
+r"""W-MSE: align two views after whitening, which prevents collapse.
 
 For each view with rows h_i, mean mu, covariance C (ddof 1) and shrinkage e, L is the Cholesky factor of
 (1 - e) C + e diag(C) = L L', and
@@ -6,10 +6,11 @@ For each view with rows h_i, mean mu, covariance C (ddof 1) and shrinkage e, L i
 - whitened rows w_i = L^(-1) (h_i - mu), of which the covariance is I at e = 0
 - `w_mse` = mean over nodes of |w1_i / |w1_i| - w2_i / |w2_i||^2 = 2 - 2 mean cos(w1_i, w2_i)
 
-Both views are whitened on their own. The released code whitens random parts of a batch, several times per step, because
-its batches are small; on a full graph one whitening of all rows suffices. Its default e is 0, which fails if the rows
-do not span all d dimensions. It shrinks towards I, which would hide the covariance of rows of small numbers; towards
-diag(C) the scale of the columns plays no part at any e. Cost O(n d^2 + d^3) time, O(n d + d^2) memory.
+Each view is whitened separately. The released code whitens random parts of a batch, several times per step, because its
+batches are small; on a full graph one whitening of all rows suffices. Its default e is 0, which fails if the rows do
+not span all d dimensions. It shrinks toward I, which would dominate the covariance of rows of small numbers; with
+shrinkage toward diag(C), the result does not depend on the scale of the columns. Cost O(n d^2 + d^3) time, O(n d + d^2)
+memory.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def whiten(h: Tensor, shrinkage: float = 1e-3) -> Tensor:
     centered = h - h.mean(0)
     covariance = centered.t() @ centered / (h.shape[0] - 1)
     target = covariance.diagonal()
-    target = target.clamp_min(torch.finfo(h.dtype).eps * target.max().detach())  # a constant column stays at zero
+    target = target.clamp_min(torch.finfo(h.dtype).eps * target.max().detach())  # a constant column stays zero
     factor, failed = torch.linalg.cholesky_ex((1 - shrinkage) * covariance + shrinkage * target.diag())
     if failed.item():
         raise InputError(

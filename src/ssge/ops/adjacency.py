@@ -18,7 +18,7 @@ Normalization: TypeAlias = Literal["out-in", "in"]
 
 
 class Incident(NamedTuple):
-    """The in-edges or out-edges of some nodes in the whole graph, from which a subgraph counts its degrees.
+    """The in-edges or out-edges of some nodes in the whole graph, for the degrees of a subgraph.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Incident(NamedTuple):
     edge_ids
         As in `Pattern.edge_ids`.
     weights
-        Edge weights; self-loops weigh 1.
+        Edge weights; self-loops have weight 1.
     """
 
     node: Tensor
@@ -41,18 +41,18 @@ class Pattern:
     Parameters
     ----------
     incoming
-        By target: the in-neighbors of each node. Values are the edge weights; self-loops weigh 1.
+        CSR by target: the in-neighbors of each node. Values are the edge weights; self-loops have weight 1.
     weighted
         Whether any edge weight differs from 1.
     nodes
         Positions of the nodes in the whole graph, if this is a subgraph.
     whole
-        The pattern of the whole graph, if this is a subgraph whose degrees count.
+        The pattern of the whole graph, if this is a subgraph with the degrees of the whole graph.
 
     Attributes
     ----------
     incident
-        In- and out-edges of the nodes in the whole graph, if that is given.
+        In- and out-edges of the nodes in the whole graph, if given.
     outgoing, order
         The transpose, by source, and the position in ``incoming`` of each of its entries.
     loops
@@ -85,7 +85,7 @@ class Pattern:
         return self if self._whole is None else self._whole
 
     def positions(self, edge_ids: Tensor) -> Tensor:
-        """Return where some of the edges are in ``incoming``."""
+        """Return the positions of some edges in ``incoming``."""
         return self.order[torch.searchsorted(self._ascending_ids, edge_ids)]
 
     @cached_property
@@ -98,14 +98,14 @@ class Adjacency:
 
     With A the weights of the kept edges (from source j to target i) and of the self-loops,
 
-    - ``out-in`` (default): ``A_ij / sqrt(in_i * out_j)``, the in-degree of the target with the out-degree of the
-      source. The released code of the SSGE paper has it so, through DGL.
-    - ``in``: ``A_ij / sqrt(in_i * in_j)``, in-degrees on both ends, as PyTorch Geometric's ``gcn_norm``.
+    - ``out-in`` (default): ``A_ij / sqrt(in_i * out_j)``, the in-degree of the target and the out-degree of the source,
+      as in the released code of the SSGE paper, through DGL.
+    - ``in``: ``A_ij / sqrt(in_i * in_j)``, in-degrees on both ends, as in PyTorch Geometric's ``gcn_norm``.
 
-    Both are equal on a symmetric graph. They differ once edges are dropped independently in each direction.
+    Both are equal on a symmetric graph. They differ when edges are dropped independently in each direction.
 
-    Dropping edges only records a key and a rate. Whether an edge stays is a function of the key and of its two ends
-    (`ssge.ops.random.Key`), so both directions of the matrix, any subgraph and any machine agree on it.
+    Dropping edges only records a key and a rate. Whether an edge is kept is a function of the key and of its two ends
+    (`ssge.ops.random.Key`), so the matrix, its transpose, any subgraph and any machine agree on it.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class Adjacency:
     """
 
     normalized: ClassVar[bool] = True
-    """Whether degrees count, as here."""
+    """Whether the matrix is normalized by degrees."""
 
     def __init__(
         self,
@@ -160,19 +160,19 @@ class Adjacency:
 
     @property
     def device(self) -> torch.device:
-        """Where the matrix is stored."""
+        """Device of the matrix."""
         return self.pattern.incoming.values.device
 
     def drop_edges(self, key: Key, rate: float | Tensor) -> Adjacency:
         """Return the adjacency without the edges that the key drops; self-loops always stay.
 
-        The rate is one number, or a tensor with one number per entry of ``pattern.whole.incoming``, because a subgraph
-        counts degrees from edges that are not among its own entries.
+        The rate is one number, or a tensor with one number per entry of ``pattern.whole.incoming``: the degrees of a
+        subgraph also count edges outside it.
         """
         return type(self)(self.pattern, self.normalization, self.with_drop(key, rate))
 
     def with_drop(self, key: Key, rate: float | Tensor) -> tuple[tuple[Key, float | Tensor], ...]:
-        """Return the drops so far and a further one."""
+        """Return the drops so far and an additional one."""
         if isinstance(rate, Tensor) and rate.shape != self.pattern.whole.incoming.indices.shape:
             raise InputError(
                 f"rate must be one number, or one for each of {self.pattern.whole.incoming.indices.numel()} entries "
@@ -182,7 +182,7 @@ class Adjacency:
 
     @cached_property
     def kept(self) -> Tensor | None:
-        """Mask of the entries of ``pattern.incoming`` that are left, or None for all."""
+        """Mask of the kept entries of ``pattern.incoming``, or None for all."""
         if not self.drops:
             return None
         return self._keep(self.pattern.edge_ids).index_fill_(0, self.pattern.loops, True)
@@ -201,7 +201,7 @@ class Adjacency:
         return rate[whole.positions(edge_ids)]
 
     def in_neighbors(self, nodes: Tensor, hops: int) -> Tensor:
-        """Return the nodes within ``hops`` edges upstream of some nodes, these included, in ascending order."""
+        """Return the k-hop in-neighbors of some nodes, including these, in ascending order."""
         for _ in range(hops):  # a self-loop keeps each node among its own in-neighbors
             nodes = self.entries[0].select(_distinct(nodes)).indices.long()
         return _distinct(nodes)
@@ -223,7 +223,7 @@ class Adjacency:
 
     @cached_property
     def entries(self) -> tuple[CSR, CSR]:
-        """The entries that are left, by target and by source."""
+        """The kept entries, by target and by source."""
         incoming, outgoing = self.pattern.incoming, self.pattern.outgoing
         if self.kept is None:
             return incoming, outgoing
@@ -234,7 +234,7 @@ class Adjacency:
 
     @cached_property
     def matrix(self) -> SparseMatrix:
-        """The normalized matrix and its transpose, made on first use."""
+        """The normalized matrix and its transpose, computed on first use."""
         incoming, outgoing = self.entries
         at_target, at_source = (degree.rsqrt() for degree in self._degrees)
         at_source = at_target if self.normalization == "in" else at_source
@@ -279,7 +279,7 @@ class Adjacency:
 
 
 def edge_ids(source: Tensor, target: Tensor, nodes: Tensor | None = None) -> Tensor:
-    """Return ``source * 2^32 + target`` of edges, by which draws know them."""
+    """Return ``source * 2^32 + target`` of edges, the item ids of random draws."""
     if nodes is not None:
         source, target = nodes[source], nodes[target]
     return (source << 32).bitwise_or_(target)

@@ -1,19 +1,19 @@
-r"""Centrality of nodes, and the drop probabilities that GCA derives from it: what is central is dropped less.
+r"""Centrality of nodes, and the drop probabilities that GCA derives from it: lower for central nodes.
 
-Edges are a sparse matrix A with an entry in row i, column j for an edge from j to i. Entries on the diagonal play no
-part. Weights of the edges play none either, as in the released code.
+Edges are a sparse matrix A with an entry in row i, column j for an edge from j to i. Self-loops and edge weights are
+ignored, as in the released code.
 
 - `degree_centrality`: number of edges into a node.
 - `pagerank_centrality`: x = d A D^(-1) x + (1 - d) / n, with D the out-degrees and damping d.
-- `eigenvector_centrality`: the leading eigenvector of A, not negative.
+- `eigenvector_centrality`: the nonnegative leading eigenvector of A.
 
-For things (edges, feature columns) with centralities c, logarithms s = log c, a mean rate and a cap,
+For items (edges, feature columns) with centralities c, logarithms s = log c, a mean rate and a cap,
 
     w = (max s - s) / (max s - mean s),    probability = min(rate w / mean w, cap)
 
 For an edge c is the centrality of its target; for a feature column it is sum_i |x_ij| c_i. Since only differences of s
-count, the scale of c does not matter. Guards: equal centralities make w = 1 (0/0 in the formula), so that GCA becomes
-GRACE, and a centrality of 0 counts as the smallest positive one (log 0 otherwise).
+matter, the scale of c does not. Special cases: equal centralities give w = 1 (0/0 in the formula), so that GCA becomes
+GRACE, and a centrality of 0 is replaced by the smallest positive one (log 0 otherwise).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from ssge.ops.edges import edge_matrix, without_loops
 from ssge.ops.sparse import CSR, SparseMatrix, row_indices
 
 DAMPING = 0.85
-"""Of PageRank, d."""
+"""Damping d of PageRank."""
 CAP = 0.7
 """Largest drop probability in GCA."""
 
 
 def degree_centrality(edges: CSR) -> Tensor:
-    """Return the number of edges into each node, without loops."""
+    """Return the in-degree of each node, without self-loops."""
     return without_loops(edges).indptr.diff().to(edges.values.dtype)
 
 
@@ -44,18 +44,18 @@ def pagerank_centrality(edges: CSR, iterations: int = 200, tolerance: float = 1e
     edges
         A.
     iterations
-        At most so many. The released code of GCA has 200 for edges and 10 for features.
+        Maximum number of iterations. The released code of GCA has 200 for edges and 10 for features.
     tolerance
-        Iteration ends when the sum of absolute changes is below it; 0: never before all iterations.
+        The iteration stops when the sum of absolute changes is below it; 0: run all iterations.
     lazy
-        Whether the share 1 - d stays where it is instead of going to all nodes alike: x <- d A D^(-1) x + (1 - d) x,
-        as in the released code. Its limit is that of a plain random walk; nodes without incoming edges tend to 0.
+        Whether the share 1 - d stays at its node instead of teleporting: x <- d A D^(-1) x + (1 - d) x, as in the
+        released code. The limit is that of a plain random walk; nodes without incoming edges tend to 0.
     """
     rows = without_loops(edges)
     n = rows.indptr.numel() - 1
     out = torch.bincount(rows.indices, minlength=n)
     matrix = edge_matrix(rows._replace(values=out.clamp_min(1).to(edges.values.dtype).reciprocal()[rows.indices]))
-    stuck = (out == 0).to(edges.values.dtype)  # no edge leads away: like an edge to every node
+    stuck = (out == 0).to(edges.values.dtype)  # dangling node: treated as an edge to every node
     x = torch.full((n,), 1 / n, dtype=edges.values.dtype, device=edges.values.device)
     for _ in range(iterations):
         moved = (matrix @ x.unsqueeze(1)).squeeze(1)
@@ -73,8 +73,8 @@ def pagerank_centrality(edges: CSR, iterations: int = 200, tolerance: float = 1e
 def eigenvector_centrality(edges: CSR, iterations: int = 1000, tolerance: float = 1e-9) -> Tensor:
     """Return the leading eigenvector of A, of norm 1, by power iteration on A + I. O(m) time per iteration.
 
-    The shift by I keeps the eigenvectors and lets the iteration converge on bipartite graphs, too. In a graph of
-    several components those with a smaller leading eigenvalue tend to 0.
+    The shift by I keeps the eigenvectors and makes the iteration converge on bipartite graphs too. In a graph with
+    several components, those with a smaller leading eigenvalue tend to 0.
     """
     rows = without_loops(edges)
     matrix = edge_matrix(rows._replace(values=torch.ones_like(rows.values)))
@@ -91,16 +91,16 @@ def eigenvector_centrality(edges: CSR, iterations: int = 1000, tolerance: float 
 
 
 def edge_drop_probabilities(edges: CSR, centrality: Tensor, rate: float) -> Tensor:
-    """Return the drop probability of each entry of ``edges``; loops get 0, because they are never dropped.
+    """Return the drop probability of each entry of ``edges``; self-loops get 0, because they are never dropped.
 
     Parameters
     ----------
     edges
-        A; the loops of an adjacency may be among its entries.
+        A; it may contain self-loops.
     centrality
         c per node.
     rate
-        Mean probability, as far as the cap allows.
+        Mean probability before the cap.
     """
     target = row_indices(edges.indptr).long()
     real = target != edges.indices
@@ -123,7 +123,7 @@ def feature_drop_probabilities(
     rate
         See `edge_drop_probabilities`.
     binary
-        Whether each entry of X other than 0 counts as 1, as in the released code except on WikiCS.
+        Whether each nonzero entry of X counts as 1, as in the released code except on WikiCS.
     """
     if isinstance(features, SparseMatrix):
         rows = features.rows
@@ -136,7 +136,7 @@ def feature_drop_probabilities(
 
 
 def drop_probabilities(centrality: Tensor, rate: float) -> Tensor:
-    """Return min(rate w / mean w, cap) of some things by their centralities; see the formula above."""
+    """Return min(rate w / mean w, cap) of items with given centralities; see the formula above."""
     if not 0 <= rate <= 1:
         raise InputError(f"rate must be a probability from 0 to 1; received {rate}.")
     positive = centrality[centrality > 0]
@@ -144,6 +144,6 @@ def drop_probabilities(centrality: Tensor, rate: float) -> Tensor:
         return torch.full_like(centrality, min(rate, CAP))
     s = centrality.clamp_min(positive.min()).log()
     gap = s.max() - s
-    if gap.mean() <= torch.finfo(s.dtype).eps * s.abs().max():  # equal but for rounding
+    if gap.mean() <= torch.finfo(s.dtype).eps * s.abs().max():  # equal up to rounding
         return torch.full_like(centrality, min(rate, CAP))
     return (rate * gap / gap.mean()).clamp_max(CAP)  # w has mean 1: the denominator of w is the mean of its numerator

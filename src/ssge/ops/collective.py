@@ -1,11 +1,11 @@
-"""What the processes of one run exchange: sums, and halves of a matrix in exchange for others; with their gradients.
+"""Differentiable collective operations of distributed training: sums, and exchanges of rows and columns.
 
-Every process computes the same loss from sums over all of them. The gradient of that loss is then the **mean** over the
-processes of what each one finds, if the gradient of a sum over processes is itself a sum over processes: parameters
-used after the sum get the whole gradient everywhere, those used before it get W times the share of their process.
+Every process computes the same loss from sums over all processes. The gradient of that loss is the **mean** over the
+processes of their local gradients, if the gradient of a sum over processes is itself a sum over processes: parameters
+used after the sum get the whole gradient in every process, those used before it get W times the share of their process.
 
-Written by hand because ``torch.distributed.nn.functional`` is deprecated, and because a gradient that is known to be
-the same everywhere needs no second exchange. Alone, a process exchanges nothing, and no function here costs anything.
+A custom implementation, because ``torch.distributed.nn.functional`` is deprecated, and because a gradient that is known
+to be equal in all processes needs no second exchange. A single process exchanges nothing, at no cost.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def world() -> int:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Let this process compute by itself for a while, as trials on graphs of its own do."""
+    """Disable communication in a context, for example for trials on graphs of this process."""
     token = _alone.set(True)
     try:
         yield
@@ -40,18 +40,18 @@ def alone() -> Iterator[None]:
 
 
 def rank() -> int:
-    """Return the number of this process, from 0."""
+    """Return the rank of this process, from 0."""
     return dist.get_rank() if world() > 1 else 0
 
 
 def own_rows(n: int) -> slice:
-    """Return which of n rows belong to this process: contiguous, and as many as to any other, give or take one."""
+    """Return the contiguous range of the n rows that belongs to this process; shares differ by at most one row."""
     start = sum(sizes(n)[: rank()])
     return slice(start, start + sizes(n)[rank()])
 
 
 def sizes(n: int) -> list[int]:
-    """Return how many of n rows or columns each process has."""
+    """Return the number of rows or columns of each process."""
     return [n // world() + (r < n % world()) for r in range(world())]
 
 
@@ -61,10 +61,10 @@ def total(*tensors: Tensor, same: bool = False) -> tuple[Tensor, ...]:
     Parameters
     ----------
     tensors
-        Of the same shapes and type in every process.
+        Tensors of the same shapes and type in every process.
     same
-        Whether the gradients of the sums are the same in every process, as those of moments are. They are then
-        multiplied by the number of processes, which is their sum.
+        Whether the gradients of the sums are equal in every process, like those of moments. Their sum is then the
+        gradient times the number of processes, without an exchange.
     """
     if world() == 1:
         return tensors
@@ -77,7 +77,7 @@ def average_gradients(parameters: Iterable[Tensor]) -> None:
     gradients = [p.grad for p in parameters if p.grad is not None]
     if world() == 1 or not gradients:
         return
-    flat = torch.cat([gradient.reshape(-1) for gradient in gradients])  # of one precision, unlike sums over many nodes
+    flat = torch.cat([gradient.reshape(-1) for gradient in gradients])  # not in float64, unlike sums over nodes
     _call(dist.all_reduce, flat)
     pieces = (flat / world()).split([gradient.numel() for gradient in gradients])  # type: ignore[no-untyped-call]
     for gradient, piece in zip(gradients, pieces, strict=True):
@@ -85,7 +85,7 @@ def average_gradients(parameters: Iterable[Tensor]) -> None:
 
 
 def agree(value: float) -> float:
-    """Return the largest of the values that the processes have."""
+    """Return the maximum of a value over all processes."""
     if world() == 1:
         return value
     values = torch.tensor([value], dtype=torch.float64, device=_device())
@@ -94,19 +94,19 @@ def agree(value: float) -> float:
 
 
 def to_columns(rows: Tensor, n: int) -> Tensor:
-    """Give away rows for columns: from this process's rows of a matrix of n rows to all rows of its columns."""
+    """Exchange rows for columns: from this process's rows of an n-row matrix to all rows of its columns."""
     columns: Tensor = _Exchange.apply(rows, n, rows.shape[1], True)  # type: ignore[no-untyped-call]
     return columns
 
 
 def to_rows(columns: Tensor, width: int) -> Tensor:
-    """Give back columns for rows: the inverse of `to_columns` for a matrix of some width."""
+    """Exchange columns for rows: the inverse of `to_columns` for a matrix of a given width."""
     rows: Tensor = _Exchange.apply(columns, columns.shape[0], width, False)  # type: ignore[no-untyped-call]
     return rows
 
 
 def swapped(matrix: Tensor) -> tuple[Tensor, ...]:
-    """Give away rows for rows: from all rows of a matrix that is this process's own to its rows of everybody's."""
+    """Exchange matrices for rows: from all rows of this process's matrix to its rows of every process's matrix."""
     rows: tuple[Tensor, ...] = _Swap.apply(matrix)  # type: ignore[no-untyped-call]
     return rows
 
@@ -183,7 +183,7 @@ def _summed(tensors: Iterable[Tensor]) -> list[Tensor]:
 
 
 def _call(collective: Callable[..., Any], *arguments: Any) -> None:
-    """Take part in an exchange; what goes wrong there is that another process does not."""
+    """Run a collective operation; an error means that another process has failed."""
     try:
         collective(*arguments)
     except RuntimeError as error:

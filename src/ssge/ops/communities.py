@@ -12,7 +12,7 @@ from ssge.ops.sparse import SparseMatrix, csr_from_coo, spmm
 def soft_assignments(h: Tensor, centers: Tensor, temperature: float) -> Tensor:
     """Return R = softmax over communities of cos(h_i, c_k) / tau, n x K.
 
-    As in gCooL, h is a constant: the centers alone learn from what is made of R. O(n K d).
+    As in gCooL, h is a constant: only the centers get a gradient. O(n K d).
     """
     cosines = functional.normalize(h.detach()) @ functional.normalize(centers).t()
     return (cosines / temperature).softmax(1)
@@ -21,7 +21,7 @@ def soft_assignments(h: Tensor, centers: Tensor, temperature: float) -> Tensor:
 def distance_assignments(z: Tensor, centers: Tensor, sigma: float) -> Tensor:
     """Return R = softmax over clusters of -|z_i - c_k|^2 / sigma, n x K.
 
-    As in HomoGCL, the gradient flows to z; centers usually are the constant `community_means` of k-means. O(n K d).
+    As in HomoGCL, the gradient flows to z; centers are usually the constant `community_means` of k-means. O(n K d).
     """
     # |z|^2 is the same for all clusters and cancels in the softmax.
     return ((2 * z @ centers.t() - centers.square().sum(1)) / sigma).softmax(1)
@@ -29,7 +29,7 @@ def distance_assignments(z: Tensor, centers: Tensor, sigma: float) -> Tensor:
 
 @torch.no_grad()
 def community_means(h: Tensor, labels: Tensor, count: int) -> Tensor:
-    """Return the mean row of each community, count x d, without gradient; that of an empty community is 0. O(n d)."""
+    """Return the mean row of each community, count x d, without gradient; 0 for an empty community. O(n d)."""
     rows = torch.arange(h.shape[0], device=h.device)
     sums = spmm(csr_from_coo(labels, rows, count, h.dtype), h)
     return sums / torch.bincount(labels, minlength=count).clamp_min(1).unsqueeze(1)

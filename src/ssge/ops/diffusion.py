@@ -1,4 +1,4 @@
-r"""Personalized PageRank: how much a walk that starts at a node, and now and then returns to it, sees of the others.
+r"""Personalized PageRank: the visit probabilities of a random walk with restarts from each node.
 
 With T = A the normalized adjacency of a view (self-loops among its entries) and a teleport probability alpha,
 
@@ -6,8 +6,8 @@ With T = A the normalized adjacency of a view (self-loops among its entries) and
 
 row i of S belongs to the walk from node i against the direction of the edges, from a target to its sources.
 `top_pagerank` finds the largest entries of some rows at a time by pushing, without S. `ppr_diffusion` returns S itself
-as a sparse matrix, of which small entries can be left out: MVGRL and MERIT take it as a second view of the graph, in
-the form of a `Diffusion`.
+as a sparse matrix, optionally without small entries. MVGRL and MERIT use it as a second view of the graph, as a
+`Diffusion`.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ ColumnScale: TypeAlias = Literal["none", "sum", "max"]
 
 _ENTRIES = 1 << 22  # numbers of S in memory at once
 EXACT_NODES = 1 << 13
-"""Up to here S comes from a dense factorization, 2 x 256 MB in float32."""
+"""Largest number of nodes for a dense factorization, 2 x 256 MB in float32."""
 
 
 class Diffusion(Adjacency):
-    """A diffusion matrix in the place of a view's adjacency: taken as it is, without normalization."""
+    """A diffusion matrix as the adjacency of a view, without further normalization."""
 
     normalized = False
 
     @classmethod
     def of_rows(cls, rows: CSR) -> Diffusion:
-        """Take the rows of S."""
+        """Build the adjacency from the rows of S."""
         return cls(Pattern(rows, weighted=True))
 
     @cached_property
@@ -57,22 +57,22 @@ def top_pagerank(
 ) -> Tensor:
     """Return the k nodes with the largest entries in each row of S, largest first, n x k.
 
-    The node itself is left out unless asked for. A node that reaches fewer than k has -1 in place of the missing ones.
+    By default the node itself is excluded. Rows of nodes that reach fewer than k others are padded with -1.
 
     Parameters
     ----------
     adjacency
         T.
     k
-        How many.
+        Number of nodes per row.
     teleport
         Alpha.
     itself
-        Whether a node can be among its own.
+        Whether to include the node itself.
     tolerance
         See `pagerank`.
     chunk
-        Rows of S at a time; by default as many as 2^22 numbers hold.
+        Rows of S at a time; by default as many as fit into 2^22 numbers.
     """
     n = adjacency.matrix.shape[0]
     positions = torch.full((n, k), -1, dtype=torch.int64, device=adjacency.device)
@@ -89,10 +89,10 @@ def top_pagerank(
 def pagerank(adjacency: Adjacency, nodes: Tensor, teleport: float = 0.15, tolerance: float = 1e-4) -> Tensor:
     r"""Return the rows of S for some nodes, from below: each entry is at most the exact one.
 
-    Each row begins with a residual r = e_i and an estimate p = 0, and keeps S_i = p + r S. In each round all entries of
-    r above ``tolerance`` times the root of the node's number of neighbors, since these are what a push costs, are
-    pushed at once: alpha of them goes to p, the rest along T to the residuals of neighbors. Returned is p + alpha r,
-    which leaves out less than r S; at tolerance 0 rounds end with the precision of the numbers.
+    Forward push: each row starts with a residual r = e_i and an estimate p = 0, and keeps the invariant S_i = p + r S.
+    Each round pushes all entries of r above ``tolerance`` times the root of the node's number of neighbors, the cost of
+    a push: a share alpha goes to p, the rest along T to the residuals of neighbors. The result is p + alpha r, with an
+    error smaller than r S. At tolerance 0, rounds end at machine precision.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def pagerank(adjacency: Adjacency, nodes: Tensor, teleport: float = 0.15, tolera
     teleport
         Alpha, above 0 and at most 1.
     tolerance
-        The residual that is left where it is, for a node that is its own only neighbor.
+        Largest residual that is not pushed, for a node whose only neighbor is itself.
 
     Notes
     -----
@@ -132,7 +132,7 @@ def ppr_diffusion(
     exact_nodes: int = EXACT_NODES,
     tolerance: float | None = None,
 ) -> CSR:
-    """Return S, without its small entries if so asked.
+    """Return S, optionally without small entries.
 
     Parameters
     ----------
@@ -141,15 +141,16 @@ def ppr_diffusion(
     teleport
         Alpha, above 0 and at most 1: 0.2 in MVGRL, 0.05 in MERIT.
     threshold
-        Entries below it are left out, as in MERIT at 1e-4; entries of 0 always are.
+        Smaller entries are dropped, as in MERIT at 1e-4; zeros always are.
     k
-        At most so many entries per row, the largest ones; None: no such limit.
+        Keep at most the k largest entries per row; None: no limit.
     scale
-        What each column is divided by afterwards: nothing, its sum (MERIT), or its largest entry (MVGRL on CiteSeer,
-        which scales columns from 0 to 1). A column without entries stays as it is.
+        Divisor of each column: none, its sum (MERIT), or its largest entry (MVGRL on CiteSeer, which scales columns
+        from 0 to 1). Empty columns do not change.
     exact_nodes
-        Up to so many nodes S is exact, from a factorization of I - (1 - alpha) T. Time O(n^3), memory O(n^2). In larger
-        graphs S is computed in groups of rows, by Chebyshev iteration if T is symmetric and by `pagerank` if not.
+        Up to this number of nodes S is exact, from a factorization of I - (1 - alpha) T. Time O(n^3), memory O(n^2). In
+        larger graphs S is computed in groups of rows, by Chebyshev iteration if T is symmetric and by `pagerank` if
+        not.
     tolerance
         Largest error of an entry by Chebyshev iteration, which takes O(n m sqrt(1 / alpha) log(1 / tolerance)) time, or
         the tolerance of `pagerank`. None: a tenth of the threshold, and at least 1e-6.
@@ -189,7 +190,7 @@ def _exact_rows(adjacency: Adjacency, teleport: float) -> Iterator[Tensor]:
         right = factors.new_zeros(min(step, n - start), n)
         right.diagonal(start).fill_(teleport)
         solved: Tensor = torch.linalg.lu_solve(factors, pivots, right, left=False)
-        yield solved.clamp_min_(0)  # S has no negative entries, rounding has
+        yield solved.clamp_min_(0)  # S is nonnegative up to rounding
 
 
 def _iterated_rows(adjacency: Adjacency, teleport: float, tolerance: float) -> Iterator[Tensor]:
@@ -242,7 +243,7 @@ def _scaled_columns(rows: CSR, scale: ColumnScale) -> CSR:
 
 
 def _spread(residual: Tensor, active: Tensor, amount: Tensor, links: CSR, n: int) -> None:
-    """Add to the residuals of the neighbors of some entries (row n + node) their share of an amount."""
+    """Add the pushed amounts to the residuals of the neighbors; entries are numbered row n + node."""
     node = active % n
     neighbors = links.select(node)
     counts = neighbors.indptr.diff().long()

@@ -1,7 +1,7 @@
-"""Matrices on disk that are read and written a part at a time.
+"""Matrices on disk that are read and written in parts.
 
-Plain reads and writes, not memory maps: pages of a map count as memory of the process until the system wants them back,
-so that a limit on memory could not be kept.
+Plain reads and writes, not memory maps: pages of a map count as memory of the process until the system reclaims them,
+which would break a memory limit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 _MOST = 1 << 30
-"""Bytes of one call; Linux transfers 2 GiB at most."""
+"""Bytes per call; Linux transfers at most 2 GiB."""
 
 
 class DiskArray:
@@ -42,14 +42,14 @@ class DiskArray:
 
 
 class Scratch:
-    """An n x d matrix in an unnamed file, stored by panels of columns: a panel, or some rows of all, are read at once.
+    """An n x d matrix in an unnamed file, stored by panels of columns, for reads by panel or by rows.
 
-    The file vanishes with the object, and with the process however that ends.
+    The file is deleted with the object, or when the process ends, even after a crash.
 
     Parameters
     ----------
     folder
-        On a disk with n d numbers of room.
+        On a disk with space for n d numbers.
     rows, columns
         n and d.
     panel
@@ -75,7 +75,7 @@ class Scratch:
             self.write_panel(k, start, rows[:, begin:end])
 
     def panels(self) -> Iterator[Tensor]:
-        """Yield the panels, one in memory at a time if the caller lets go of each."""
+        """Yield the panels; only one is in memory at a time if the caller releases each."""
         for k in range(len(self.edges) - 1):
             yield self._read(k, 0, self.shape[0])
 
@@ -84,7 +84,7 @@ class Scratch:
         _write(self._file.fileno(), rows.contiguous().numpy(), self._offset(k, start))
 
     def mapped(self) -> np.memmap[Any, Any]:
-        """Return a matrix of one panel as a memory map, which keeps the file."""
+        """Return a matrix of one panel as a memory map, which keeps the file open."""
         assert len(self.edges) == 2
         kind = np.float64 if self.dtype == torch.float64 else np.float32
         return np.memmap(self._file, kind, "r+", shape=self.shape)

@@ -1,4 +1,4 @@
-"""Dropout whose randomness comes from a generator that is handed in, as that of every other random choice."""
+"""Dropout with an explicit random generator."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from torch import Tensor
 def dropout(x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
     """Set each entry to zero with probability ``rate`` (below 1) and divide the others by 1 - rate.
 
-    The expectation is x, so nothing has to be scaled where nothing is dropped. At rate 0 it is x itself, and no random
-    number is drawn.
+    The expectation is x, so evaluation needs no scaling. At rate 0 it returns x and draws no random number.
     """
     if rate == 0:
         return x

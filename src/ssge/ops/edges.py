@@ -1,4 +1,4 @@
-"""Edges as a plain sparse matrix: among some nodes, without self-loops, for products and means, or with more edges."""
+"""Edges as a plain sparse matrix: subgraphs, removal of self-loops, neighbor means, added edges."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ssge.ops.sparse import CSR, SparseMatrix, row_indices, transpose
 
 
 def edges_among(adjacency: Adjacency, nodes: Tensor | None) -> CSR:
-    """Return the entries whose ends are both among some nodes (ascending), numbered by them; None: all entries."""
+    """Return the edges of the subgraph of some nodes (ascending), renumbered; None: all edges."""
     return (adjacency if nodes is None else adjacency.subgraph(nodes)).entries[0]
 
 
 def without_loops(rows: CSR) -> CSR:
-    """Return the entries off the diagonal."""
+    """Return the off-diagonal entries."""
     return rows.filter(rows.indices != row_indices(rows.indptr))
 
 
@@ -31,15 +31,15 @@ def neighbor_mean(rows: CSR) -> SparseMatrix:
     A node without neighbors has a row of zeros.
     """
     count = rows.indptr.diff().long()
-    share = count.to(rows.values.dtype).reciprocal()  # of no neighbors: infinite, and never taken
+    share = count.to(rows.values.dtype).reciprocal()  # infinite without neighbors, and never used
     return edge_matrix(rows._replace(values=share.repeat_interleave(count)))
 
 
 def add_edges(adjacency: Adjacency, count: int, generator: torch.Generator) -> Adjacency:
-    """Return the adjacency with random edges of weight 1 beside its own, normalized by the degrees that this gives.
+    """Return the adjacency with additional random edges of weight 1, normalized by the resulting degrees.
 
-    The edges are directed. They are ``count`` draws, with replacement, from the pairs that had no edge before any was
-    dropped; a pair that is drawn twice is added once. The degrees of a subgraph are then those of its own edges.
+    The edges are directed: ``count`` samples, with replacement, from the pairs without an edge in the clean graph; a
+    pair that is drawn twice is added once. The degrees of a subgraph are then those of its own edges.
 
     Cost O((m + count) log(m + count)).
     """

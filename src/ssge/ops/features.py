@@ -1,4 +1,4 @@
-"""Features: the matrix X, dense or sparse, of which some columns may be masked."""
+"""Features: the matrix X, dense or sparse, with optionally masked columns."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ssge.ops.sparse import CSR, SparseMatrix, csr_tensor, row_indices, spmm, tr
 class Features:
     """The feature matrix of a view; it computes ``X @ W``.
 
-    Masking feature columns is masking rows of W: ``(X diag(m)) W = X (diag(m) W)``, so masked columns of dense X are
-    not multiplied at all, and sparse X is neither copied nor made dense.
+    Masking feature columns equals masking rows of W: ``(X diag(m)) W = X (diag(m) W)``. So masked columns of dense X
+    are not multiplied at all, and sparse X is neither copied nor made dense.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Features:
 
     @classmethod
     def of(cls, features: Any, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32) -> Features:
-        """Bring the features of a graph (array or scipy CSR) to a device; dense ones share its memory if they can."""
+        """Move the features of a graph (array or scipy CSR) to a device; dense ones share its memory if possible."""
         if sp.issparse(features):
             rows = CSR(
                 torch.from_numpy(features.indptr.astype(np.int32)).to(device),
@@ -47,12 +47,12 @@ class Features:
             )
             return cls(SparseMatrix(rows, transpose(rows, features.shape[1])[0]))
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="The given NumPy array is not writable")  # nobody writes
+            warnings.filterwarnings("ignore", message="The given NumPy array is not writable")  # never written to
             return cls(torch.from_numpy(np.ascontiguousarray(features)).to(device, dtype))
 
     @property
     def device(self) -> torch.device:
-        """Where X is stored."""
+        """Device of X."""
         return self.matrix.rows.values.device if isinstance(self.matrix, SparseMatrix) else self.matrix.device
 
     @property
@@ -65,7 +65,7 @@ class Features:
         return Features(self.matrix, kept if self.kept is None else self.kept & kept)
 
     def normalize_rows(self) -> Features:
-        """Divide each row by its sum of absolute values; a row of zeros stays as it is."""
+        """Divide each row by its sum of absolute values; a row of zeros stays zero."""
         if isinstance(self.matrix, SparseMatrix):
             indptr, indices, values = self.matrix.rows
             row = row_indices(indptr)
@@ -85,7 +85,7 @@ class Features:
     def dropout(self, rate: float, generator: torch.Generator) -> Features:
         """Return the features with each entry dropped with probability ``rate``; sparse X stays sparse.
 
-        Of sparse X the stored entries alone are drawn, since a zero is the same dropped or not.
+        For sparse X only the stored entries are drawn, since dropping a zero has no effect.
         """
         if rate == 0:
             return self
@@ -123,7 +123,7 @@ class Features:
         """Return the columns of dense X that are kept, in the precision of products, and their rows of W."""
         matrix = self.matrix
         assert isinstance(matrix, Tensor)
-        if self.kept is not None:  # converted afterwards: selecting columns of bfloat16 takes three times as long
+        if self.kept is not None:  # converted afterwards: selecting bfloat16 columns takes three times as long
             columns = self.kept.nonzero().squeeze(1)
             matrix, weight = matrix.index_select(1, columns), weight.index_select(0, columns)
         return matrix.to(product_dtype(matrix)), weight
@@ -131,8 +131,8 @@ class Features:
     def propagate(self, adjacency: Adjacency, weight: Tensor) -> Tensor:
         """Return A X W in the cheaper order.
 
-        A(XW) takes a sparse product as wide as W forward and another backward; (AX)W takes one as wide as the
-        columns that are kept, and none backward, because X has no gradient. Sparse X has no dense AX at hand.
+        A(XW) needs a sparse product as wide as W forward and another backward; (AX)W needs one as wide as the kept
+        columns, and none backward, because X has no gradient. For sparse X, AX would have to be dense.
         """
         if isinstance(self.matrix, SparseMatrix):
             return adjacency @ (self @ weight)

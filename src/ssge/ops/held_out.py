@@ -1,21 +1,21 @@
-r"""Held-out evidence: how well a block of columns tells which nodes are alike, judged by what it was not made of.
+r"""Held-out scores: how well a block of columns predicts held-out features and neighbors, without labels.
 
-Feature columns and edges fall at random into two halves each. A block B (n x d) is made of one half of both, by
-propagation or by a trained encoder. The other half, features X_b and edges E_b, gives two targets: the node's own
-X_b, and N, the mean of X_b over the neighbors that E_b joins it to. The kernels of block and target, both with centered
-columns, are compared over pairs of different nodes:
+Feature columns and edges are split at random into two halves each. A block B (n x d) is computed from one half of both,
+by propagation or by a trained encoder. The other half, features X_b and edges E_b, gives two targets: the node's own
+X_b, and N, the mean of X_b over its neighbors in E_b. The kernels of block and target, both with centered columns, are
+compared over pairs of different nodes:
 
 .. math:: \rho(B, T) = \frac{\langle K, L \rangle}{\sqrt{\langle K, K \rangle \langle L, L \rangle}}, \qquad
    \langle K, L \rangle = \sum_{i \ne j} K_{ij} L_{ij}, \quad K = B B', \; L = T T',
 
-which is centered kernel alignment (Cortes et al., 2012) with held-out data in place of labels. The score of a block is
+which is centered kernel alignment (Cortes et al., 2012) with held-out data instead of labels. The score of a block is
 
 .. math:: s(B) = \rho(B, X_b) + 2 \rho(B, N).
 
-Neighbors count twice, because both halves of a node's own columns share what is its alone, such as the length of its
-text. For the same reason halves of the features are taken with a flatter spectrum, :math:`X (X' X)^{-1/4}`, so that no
-single direction decides. Where edges join strangers, N is noise: it adds nothing to any block, and the first term
-decides. Without the diagonal, noise has an alignment of 0 on average. Moments are enough,
+Neighbors have twice the weight, because both halves of a node's own columns share properties of the node, such as the
+length of its text. For the same reason the halves of the features have a flatter spectrum, :math:`X (X' X)^{-1/4}`, so
+that no single direction dominates. With heterophily N is noise: it adds nothing to any block, and the first term
+decides. Without the diagonal, noise has an alignment of 0 on average. Moments suffice,
 :math:`\langle K, L \rangle = \|B' T\|_F^2 - \sum_i \|b_i\|^2 \|t_i\|^2`: the cost is linear in the nodes.
 """
 
@@ -35,10 +35,10 @@ from ssge.ops.reduction import right_singular_vectors
 from ssge.ops.sparse import spmm
 
 Maker: TypeAlias = Callable[[Features, Adjacency, Tensor], Iterable[Tensor]]
-"""Makes blocks (n x d) of half of the features, half of the edges, and these features reduced to few columns."""
+"""Computes blocks (n x d) from half of the features, half of the edges, and the reduced features."""
 
 NEIGHBORS = 2.0
-"""How much the alignment with neighbors counts, beside that with the node's own features."""
+"""Weight of the alignment with neighbors, relative to that with the node's own features."""
 _COLUMNS = 256
 _ROWS = 1 << 13
 _ITERATIONS = 2
@@ -48,8 +48,8 @@ _ITERATIONS = 2
 def held_out_scores(features: Features, adjacency: Adjacency, make: Maker) -> Tensor:
     """Return the score of each block, from 0 to 3 (float64).
 
-    Both halves play both parts, and the mean of the two is returned. Halves of the features are reduced to at most 256
-    columns first. At most 8,192 nodes are compared.
+    The two halves swap roles, and the mean of both folds is returned. Halves of the features are first reduced to at
+    most 256 columns. At most 8,192 nodes are compared.
     """
     found = []
     for fold in _folds(features, adjacency):
@@ -59,10 +59,10 @@ def held_out_scores(features: Features, adjacency: Adjacency, make: Maker) -> Te
 
 
 def noise(num_nodes: int) -> float:
-    r"""Return the standard deviation of the score of a block that has nothing to do with the targets.
+    r"""Return the standard deviation of the score of a block that is independent of the targets.
 
-    An alignment of n nodes in random order varies by :math:`\sqrt 2 / n`. The two alignments add up with weights 1 and
-    2, and the mean of two folds is taken: :math:`\sqrt{(1 + 2^2) \cdot 2 / 2} / n`.
+    The alignment of n nodes in random order has the standard deviation :math:`\sqrt 2 / n`. The two alignments have the
+    weights 1 and 2, and the score is the mean of two folds: :math:`\sqrt{(1 + 2^2) \cdot 2 / 2} / n`.
     """
     return math.sqrt(1 + NEIGHBORS**2) / min(num_nodes, _ROWS)
 
@@ -83,26 +83,26 @@ class Kernel:
         return float(product.square().sum() - self.squares @ other.squares)
 
     def alignment(self, other: Kernel) -> float:
-        """Return the sum of products over the sizes of the two kernels; 0 for one that vanishes."""
+        """Return the normalized inner product of the two kernels; 0 if one is zero."""
         if min(self.size, other.size) <= 0:
             return 0.0
         return self.inner(other) / math.sqrt(self.size * other.size)
 
 
 class _Target(NamedTuple):
-    """What a block is compared with: the kernel of some nodes, and how much it counts."""
+    """A target: the kernel of some nodes, and its weight."""
 
     nodes: Tensor
     kernel: Kernel
     weight: float
 
     def alignment(self, block: Tensor) -> float:
-        """Return the weighted alignment of a block; 0 for a negative one."""
+        """Return the weighted alignment of a block, clipped at 0."""
         return self.weight * max(0.0, Kernel(block[self.nodes]).alignment(self.kernel))
 
 
 class _Fold(NamedTuple):
-    """Half of a graph, that half of the features reduced, and what the other half gives to compare with."""
+    """Half of a graph with its reduced features, and the targets from the other half."""
 
     features: Features
     adjacency: Adjacency
@@ -116,7 +116,7 @@ def _folds(features: Features, adjacency: Adjacency) -> Iterator[_Fold]:
     columns[key.fold_in("columns").permutation(p, device)[: p // 2]] = True
     ids = adjacency.pattern.edge_ids
     source, target = ids >> 32, ids & 0xFFFFFFFF
-    pairs = torch.minimum(source, target) << 32 | torch.maximum(source, target)  # both directions go together
+    pairs = torch.minimum(source, target) << 32 | torch.maximum(source, target)  # both directions are in the same half
     edges = key.fold_in("edges").keep(pairs, 0.5)
     order = key.fold_in("nodes").permutation(n, device)
     halves = [features.mask(columns), features.mask(~columns)]
@@ -141,7 +141,7 @@ def _flattened(x: Tensor) -> Tensor:
 
 
 def _neighbor_means(adjacency: Adjacency, x: Tensor, order: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the first nodes in an order that have in-neighbors, and the mean of x over these, by edge weight."""
+    """Return the first nodes of an order with in-neighbors, and their weighted neighbor means of x."""
     edges = adjacency.entries[0]
     nodes = order[(edges.indptr.diff() > 1)[order]][:_ROWS]  # one entry is the self-loop
     sums = spmm(edges, torch.cat([x, x.new_ones(x.shape[0], 1)], 1))

@@ -1,4 +1,4 @@
-"""Moments of one or two views: all that the objectives of this family need, and all that machines must exchange."""
+"""Moments of one or two views: sums over nodes, the only input of moment-based objectives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Moments(NamedTuple):
     Attributes
     ----------
     n
-        Number of rows, over all processes of the run.
+        Number of rows, summed over all processes.
     means
         Column means, one vector per view.
     scatter
@@ -40,26 +40,26 @@ class Moments(NamedTuple):
 def moments(z1: Tensor, z2: Tensor | None = None, weight: Tensor | None = None) -> Moments:
     """Compute the moments of one view or two; differentiable in ``scatter`` and ``cross``.
 
-    Where several processes share a run, each has some rows, and the moments are those of all rows.
+    In distributed training each process has some rows, and the moments are those of all rows.
 
-    Cost: one product of n d^2 a view forward, of which symmetry saves a third, another backward; Z is centered piece by
-    piece, never as a whole. The products of views in bfloat16 are in bfloat16; means, centering and sums in float32.
+    Cost: one product of n d^2 per view forward, of which symmetry saves a third, another backward; Z is centered in
+    chunks, never as a whole. For views in bfloat16, products are in bfloat16; means, centering and sums in float32.
 
     Parameters
     ----------
     z1, z2
-        The views, n x d; streams take the place of matrices for graphs larger than memory.
+        The views, n x d; for graphs larger than memory, row streams instead of matrices.
     weight
-        W (d x e): take the moments of the two views Z W, without ever forming them. For S = Zc1 + Zc2 the scatter of
-        Zc1, of Zc2 and of S say all: forward and backward take three products of n d^2 each, of which symmetry saves a
-        third forward, in place of ten (the layer itself, its two gradients and the moments, twice).
+        W (d x e): compute the moments of the two views Z W, without forming them. For S = Zc1 + Zc2 the scatter
+        matrices of Zc1, of Zc2 and of S suffice: forward and backward take three products of n d^2 each, of which
+        symmetry saves a third forward, instead of ten (the layer itself, its two gradients and the moments, twice).
     """
     if z2 is None:
         n, (mean,) = column_means(z1)
         centered = _centered(z1, mean)
         (scatter,) = total((centered.t() @ centered).to(mean.dtype), same=True)
         return Moments(n, (mean,), (scatter,), None)
-    if isinstance(z1, RowStream) and isinstance(z2, RowStream):  # they stand in for matrices
+    if isinstance(z1, RowStream) and isinstance(z2, RowStream):  # streams instead of matrices
         n, (mean1, mean2, scatter1, scatter2, both) = z1.shape[0], streamed_moments(z1, z2, weight is not None)
     else:
         n, (mean1, mean2) = column_means(z1, z2)
@@ -78,7 +78,7 @@ def moments(z1: Tensor, z2: Tensor | None = None, weight: Tensor | None = None) 
 
 
 class CrossMoments(NamedTuple):
-    """How every column of Z1 goes with every column of Z2 (n x d).
+    """Cross moments of every column of Z1 with every column of Z2 (n x d).
 
     Attributes
     ----------
@@ -101,16 +101,16 @@ class CrossMoments(NamedTuple):
 def cross_moments(z1: Tensor, z2: Tensor, weight: Tensor | None = None) -> CrossMoments:
     """Compute the cross moments of two views; differentiable in ``squares`` and ``cross``.
 
-    Cost: one product of n d^2 forward and two backward; Z is centered piece by piece, never as a whole.
+    Cost: one product of n d^2 forward and two backward; Z is centered in chunks, never as a whole.
 
     Parameters
     ----------
     z1, z2
         The views, n x d.
     weight
-        W (d x e): take the moments of the two views Z W, without ever forming them. Their squares need the scatter of
-        both views, so it is the scatter of [Z1 Z2] that is taken: forward two products of n d^2 and a little, because
-        it is symmetric, and backward four, in place of nine (the layer itself and its two gradients twice, and three).
+        W (d x e): compute the moments of the two views Z W, without forming them. Their squares need the scatter of
+        both views, so we compute the scatter of [Z1 Z2]: slightly more than two products of n d^2 forward, because it
+        is symmetric, and four backward, instead of nine (the layer itself and its two gradients twice, and three).
     """
     n, (mean1, mean2) = column_means(z1, z2)
     if weight is None:
@@ -140,14 +140,14 @@ def column_means(*matrices: Tensor) -> tuple[int, list[Tensor]]:
 
 
 class CollapseWarning(UserWarning):
-    """The representation has lost dimensions, or cannot have them."""
+    """Warning: the representation has collapsed dimensions, or too few rows for its width."""
 
 
 def deviations(scatter: Tensor, mean: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """Return the column deviations s (ddof 1) and 1/s; a constant column gets s = 1 and 1/s = 0, so nothing is NaN.
+    """Return the column standard deviations s (ddof 1) and 1/s; a constant column gets s = 1 and 1/s = 0, never NaN.
 
-    A column counts as constant when its deviation cannot be told from the rounding of its mean. ``scatter`` is Zc'Zc or
-    its diagonal alone.
+    A column is constant if its standard deviation is within the rounding error of its mean. ``scatter`` is Zc'Zc or its
+    diagonal.
     """
     variance = (scatter.diagonal() if scatter.dim() == 2 else scatter) / max(n - 1, 1)
     with torch.no_grad():
@@ -165,7 +165,7 @@ def deviations(scatter: Tensor, mean: Tensor, n: int) -> tuple[Tensor, Tensor]:
 
 
 def inverse_deviations(m: Moments | CrossMoments) -> list[Tensor]:
-    """Return 1/s of each view, as `deviations` has it."""
+    """Return 1/s of each view, as in `deviations`."""
     scatters = m.scatter if isinstance(m, Moments) else m.squares
     return [deviations(scatter, mean, m.n)[1] for scatter, mean in zip(scatters, m.means, strict=True)]
 
@@ -176,7 +176,7 @@ def correlation(scatter: Tensor, inverse_deviation: Tensor, n: int) -> Tensor:
 
 
 class _Two(torch.autograd.Function):
-    """Scatter of both views, and how they go together: column by column, or the scatter of their sum.
+    """Scatter of both views, and their column-wise cross products or the scatter of their sum.
 
     Centering adds no term to the gradient: centered columns sum to zero, and so do those of the result.
     """
@@ -218,7 +218,7 @@ class _Two(torch.autograd.Function):
 
 
 class _Cross(torch.autograd.Function):
-    """Squares of the columns of both views, and the product of each with each."""
+    """Squared norms of the columns of both views, and all cross products."""
 
     @staticmethod
     def forward(ctx: Any, z1: Tensor, z2: Tensor, mean1: Tensor, mean2: Tensor) -> tuple[Tensor, ...]:
@@ -249,7 +249,7 @@ class _Cross(torch.autograd.Function):
 
 
 class _Joint(torch.autograd.Function):
-    """The scatter of the columns of both views side by side: of each, and of one with the other."""
+    """The scatter of the concatenated columns of both views: within each view and across views."""
 
     @staticmethod
     def forward(ctx: Any, z1: Tensor, z2: Tensor, mean1: Tensor, mean2: Tensor) -> tuple[Tensor, ...]:
@@ -277,13 +277,13 @@ class _Joint(torch.autograd.Function):
 
 
 def _pieces(*matrices: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Yield the same rows of all matrices, so many at a time that what is made of them stays in the cache."""
+    """Yield the same rows of all matrices, in chunks that fit into the cache."""
     for start in range(0, matrices[0].shape[0], _ROWS):
         yield tuple(matrix[start : start + _ROWS] for matrix in matrices)
 
 
 def _side_by_side(rows1: Tensor, rows2: Tensor, mean1: Tensor, mean2: Tensor) -> Tensor:
-    """Return the centered rows of both views in one matrix."""
+    """Return the concatenated centered rows of both views."""
     d = rows1.shape[1]
     both = rows1.new_empty(rows1.shape[0], 2 * d)
     torch.sub(rows1, mean1, out=both[:, :d])
@@ -292,7 +292,7 @@ def _side_by_side(rows1: Tensor, rows2: Tensor, mean1: Tensor, mean2: Tensor) ->
 
 
 def _mean(z: Tensor) -> Tensor:
-    """Return the column means, of bfloat16 in float32."""
+    """Return the column means; for bfloat16, in float32."""
     return z.mean(0, dtype=_sum_dtype(z))
 
 
@@ -306,13 +306,13 @@ def _centered(rows: Tensor, mean: Tensor) -> Tensor:
 
 
 def _add_upper(scatter: Tensor, centered: Tensor) -> None:
-    """Add Zc'Zc to the upper triangle, by blocks of rows; what lies below the blocks is left out."""
+    """Add Zc'Zc to the upper triangle, by blocks of rows; entries below the blocks are skipped."""
     for start in range(0, centered.shape[1], _BLOCK):
         _add_product(scatter[start : start + _BLOCK, start:], centered[:, start : start + _BLOCK], centered[:, start:])
 
 
 def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
-    """Add left' right to a sum, which has a higher precision where both are in bfloat16."""
+    """Add left' right to a sum, which has a higher precision if both are in bfloat16."""
     if left.dtype == total.dtype:
         total.addmm_(left.t(), right)
     else:

@@ -1,8 +1,8 @@
-"""Sampled neighborhoods: some in-neighbors of some nodes, weighted so that every product is right on average.
+"""Neighbor sampling: a sample of in-neighbors, weighted so that every product is unbiased.
 
-Written by hand because the samplers of PyTorch Geometric and DGL need compiled companions without a build for today's
-torch, and because theirs draw from a stream: here a draw is a function of step, layer and node, so that the order of
-work, the prefetching thread and the number of processes cannot change it.
+A custom sampler, because those of PyTorch Geometric and DGL need compiled extensions without a build for the current
+torch, and because they draw from a stream of random numbers. Here a draw is a function of step, layer and node, so the
+order of execution, the prefetching thread and the number of processes cannot change it.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from ssge.ops.sparse import CSR, SparseMatrix, row_indices, transpose
 
 Drops: TypeAlias = tuple[tuple[Key, float | Tensor], ...]
 _ENTRIES = 1 << 20
-"""Entries of the whole graph that are counted at a time."""
+"""Chunk size, in entries of the whole graph, of counting degrees."""
 
 
 class Rows(NamedTuple):
-    """Some entries of some rows of the whole graph's pattern; the self-loop of each row is its first.
+    """A sample of entries of some rows of the whole graph's pattern; each row starts with its self-loop.
 
     Attributes
     ----------
     indptr
-        Where each row begins.
+        Row pointers.
     entries
         Positions in the pattern's ``incoming``.
     scale
-        D / k for the k of a row's D in-neighbors that were drawn, 1 for the self-loop.
+        D / k if k of D in-neighbors were drawn, 1 for the self-loop.
     """
 
     indptr: Tensor
@@ -42,25 +42,25 @@ class Rows(NamedTuple):
 
 
 class Block:
-    """The rows of one layer: a matrix from the nodes it reads to the first of them, which it computes."""
+    """The sampled matrix of one layer: from its input nodes to the first of them, its output nodes."""
 
     def __init__(self, rows: Rows, indices: Tensor, num_columns: int) -> None:
         self.rows, self.indices, self.num_columns = rows, indices, num_columns
 
     @cached_property
     def transposed(self) -> tuple[CSR, Tensor]:
-        """The pattern of the transpose, and the position here of each of its entries; made if a gradient needs it."""
+        """The pattern of the transpose, and the position of each entry here; computed only for gradients."""
         return transpose(CSR(self.rows.indptr, self.indices, self.rows.scale), self.num_columns)
 
 
 class Neighborhood(NamedTuple):
-    """What the layers of an encoder read for some seeds.
+    """The sampled input of the layers of an encoder for some seeds.
 
     Attributes
     ----------
     nodes
-        Positions in the whole graph: the seeds, then what the last layer reads, then what the one before reads, ...
-        Later layers compute the first of them alone.
+        Positions in the whole graph: the seeds, then the inputs of the last layer, then those of the layer before, ...
+        Later layers compute only the first of them.
     blocks
         By hops from the seeds: the first is that of the last layer.
     """
@@ -70,14 +70,14 @@ class Neighborhood(NamedTuple):
 
 
 class NeighborSampler:
-    """Draws neighborhoods of a graph.
+    """Samples neighborhoods of a graph.
 
     Parameters
     ----------
     whole
-        The adjacency of all nodes; what views drop is dropped from the sample.
+        The adjacency of all nodes; views drop edges from the sample.
     fanouts
-        How many in-neighbors of a node are drawn at most, by hops from the seeds.
+        Maximum number of sampled in-neighbors per node, by hops from the seeds.
     """
 
     def __init__(self, whole: Adjacency, fanouts: Sequence[int]) -> None:
@@ -87,20 +87,20 @@ class NeighborSampler:
         self._degrees: dict[Drops, tuple[Tensor, Tensor]] = {}
 
     def sample(self, seeds: Tensor, key: Key) -> Neighborhood:
-        """Draw the neighborhood of some seeds, in time linear in its size.
+        """Sample the neighborhood of some seeds, in time linear in its size.
 
-        Each layer draws anew for each of its nodes, so that the product of several layers is right on average too.
+        Each layer samples independently for each of its nodes, so that the product of several layers is unbiased too.
         """
         incoming, nodes, blocks = self.whole.pattern.incoming, seeds, []
         self._number(seeds, 0)
         for hop, fanout in enumerate(self.fanouts):
             rows = sample_rows(self.whole.pattern, nodes, fanout, key.fold_in("neighbors", hop))
-            # `index_select` takes a tenth of the time of brackets.
+            # `index_select` takes a tenth of the time of indexing with brackets.
             columns = incoming.indices.index_select(0, rows.entries)
             unknown = self._position.index_select(0, columns) < 0
             new = torch.unique(columns[unknown]).long()
             if not new.numel():
-                new = nodes[:1]  # a row more that nobody reads: the number of rows tells the layer
+                new = nodes[:1]  # an extra unused row: the number of rows identifies the layer
             else:
                 self._number(new, nodes.numel())
             nodes = torch.cat([nodes, new])
@@ -113,7 +113,7 @@ class NeighborSampler:
         return SampledAdjacency(self, part)
 
     def degrees(self, drops: Drops) -> tuple[Tensor, Tensor]:
-        """Return the in- and out-degrees of all nodes after some drops; counted once for all steps of an epoch."""
+        """Return the in- and out-degrees of all nodes after some drops; counted once per epoch."""
         if drops not in self._degrees:
             self._degrees[drops] = count_degrees(self.whole.pattern, drops)
         return self._degrees[drops]
@@ -123,10 +123,10 @@ class NeighborSampler:
 
 
 class SampledAdjacency(Adjacency):
-    """The adjacency of a view over a sampled neighborhood: ``A @ H`` has fewer rows than H, one layer's at a time.
+    """The adjacency of a view over a sampled neighborhood: ``A @ H`` has fewer rows than H, those of one layer.
 
-    An entry that was drawn counts D / k times, so that the mean over all draws is the matrix of the whole view. Degrees
-    are those of the whole view; a dropped edge counts as zero.
+    A sampled entry has the weight D / k, so that the expectation is the matrix of the whole view. Degrees are those of
+    the whole view; a dropped edge is zero.
     """
 
     def __init__(self, sampler: NeighborSampler, part: Neighborhood, drops: Drops | None = None) -> None:
@@ -140,7 +140,7 @@ class SampledAdjacency(Adjacency):
         return SampledAdjacency(self.sampler, self.part, self.with_drop(key, rate))
 
     def subgraph(self, nodes: Tensor) -> Adjacency:
-        """Return the rows and columns of some of its nodes (ascending in the whole graph): all entries, no sample."""
+        """Return the full subgraph of some of its nodes (ascending in the whole graph), without sampling."""
         return Adjacency(self.pattern, self.normalization, self.drops).subgraph(self.part.nodes[nodes])
 
     def __matmul__(self, dense: Tensor) -> Tensor:
@@ -164,9 +164,9 @@ class SampledAdjacency(Adjacency):
 
 
 def sample_rows(pattern: Pattern, nodes: Tensor, fanout: int, key: Key) -> Rows:
-    """Draw at most ``fanout`` in-neighbors of each node without replacement, and take its self-loop.
+    """Sample at most ``fanout`` in-neighbors of each node without replacement, plus its self-loop.
 
-    What is drawn for a node depends on the key and the node alone.
+    The sample of a node depends only on the key and the node.
     """
     begin, end = pattern.incoming.indptr[nodes].long(), pattern.incoming.indptr[nodes + 1].long()
     loop = pattern.loops[nodes] - begin
@@ -191,8 +191,8 @@ def sample_rows(pattern: Pattern, nodes: Tensor, fanout: int, key: Key) -> Rows:
 def distinct_offsets(degree: Tensor, k: int, items: Tensor, key: Key) -> Tensor:
     """Return k x r integers: in column i, k distinct ones of 0..degree_i-1, each set of k equally likely.
 
-    Floyd's algorithm, all columns at once: for j from degree - k on, take a number up to j, or j itself where that
-    number is taken already.
+    Floyd's algorithm, all columns at once: for j from degree - k on, draw a number up to j, or use j itself if that
+    number is already drawn.
     """
     slots = torch.arange(k, device=items.device).unsqueeze(1)
     uniform = (key.bits(items * k + slots) >> 32) & 0xFFFFFFFF
@@ -212,7 +212,7 @@ def count_degrees(pattern: Pattern, drops: Drops) -> tuple[Tensor, Tensor]:
     into, out = weights.new_zeros(n), weights.new_zeros(n)
     start = 0
     while start < n:
-        # At least one row, and as many as a piece holds.
+        # At least one row, and as many as fit into a chunk.
         stop = max(start + 1, int(torch.searchsorted(indptr, int(indptr[start]) + _ENTRIES, right=True)) - 1)
         first, last = int(indptr[start]), int(indptr[min(stop, n)])
         source = indices[first:last].long()
@@ -228,7 +228,7 @@ def count_degrees(pattern: Pattern, drops: Drops) -> tuple[Tensor, Tensor]:
 
 
 def _kept(drops: Drops, source: Tensor, target: Tensor, entries: Tensor) -> Tensor:
-    """Say which edges are left; a self-loop always is."""
+    """Return the mask of kept edges; self-loops are always kept."""
     kept = torch.ones_like(source, dtype=torch.bool)
     for key, rate in drops:
         kept &= key.keep((source << 32).bitwise_or_(target), rate[entries] if isinstance(rate, Tensor) else rate)
@@ -236,7 +236,7 @@ def _kept(drops: Drops, source: Tensor, target: Tensor, entries: Tensor) -> Tens
 
 
 class _Matrix(SparseMatrix):
-    """The matrix of a block with some values; its transpose is made if a gradient needs it."""
+    """The matrix of a block with values; its transpose is computed only for gradients."""
 
     def __init__(self, block: Block, values: Tensor) -> None:
         self._block, self.rows = block, CSR(block.rows.indptr, block.indices, values)

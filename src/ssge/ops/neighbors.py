@@ -1,7 +1,7 @@
 """Nearest neighbors by cosine or Euclidean distance: exact, in chunks of bounded memory.
 
-Ties go to the lower position, so results are reproducible. scikit-learn's ``NearestNeighbors`` promises no order of
-ties, and which of several equal rows it leaves out cannot be mended afterwards; hence this file.
+Ties go to the lower position, so results are reproducible. scikit-learn's ``NearestNeighbors`` guarantees no order of
+ties, and cannot recover which of several equal rows it dropped.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ def nearest(
     chunk: int | None = None,
     exclude: sp.csr_array | None = None,
 ) -> Neighbors:
-    """Return the k rows nearest to each of some rows, themselves left out; ties go to the lower position.
+    """Return the k nearest neighbors of some rows, excluding themselves; ties go to the lower position.
 
     Cost O(q n d) time, O(chunk n) memory; the default chunk keeps that to 2^25 numbers.
 
     Parameters
     ----------
     exclude
-        n x n: entry (i, j) leaves row j out of the neighbors of row i. Where fewer than k rows are left, positions
-        are -1 and scores NaN at the end.
+        n x n: entry (i, j) excludes row j from the neighbors of row i. If fewer than k rows remain, the result is
+        padded with positions -1 and scores NaN.
     """
     rows = comparable(vectors, metric)
     n = rows.shape[0]
@@ -69,22 +69,22 @@ def nearest(
 def comparable(vectors: NDArray[np.floating[Any]], metric: Metric) -> NDArray[np.floating[Any]]:
     """Return rows that rank neighbors by inner products (cosine) or distances (euclidean).
 
-    The one way in which vectors are made ready for a search. For cosine the rows get unit norm, and nothing else: so a
-    vector database that ranks the written vectors by cosine finds the neighbors that are found here. A row of zeros has
-    cosine 0 with all. For distances the mean is taken off, which changes none of them, so that they keep their digits.
+    All searches prepare vectors in this way. For cosine, rows are scaled to unit norm and nothing else, so a vector
+    database that ranks the exported vectors by cosine finds the same neighbors. A row of zeros has cosine 0 with all
+    rows. For distances, the mean is subtracted, which changes no distance but improves precision.
     """
     if metric not in METRICS:
         raise UnknownNameError("metric", metric, METRICS)
     if metric == "euclidean":
         return np.asarray(vectors - vectors.mean(axis=0))
-    peak = np.abs(vectors).max(axis=1, keepdims=True)  # divided out first, so that no square vanishes or overflows
+    peak = np.abs(vectors).max(axis=1, keepdims=True)  # divided out first, so that no square underflows or overflows
     rows = vectors / np.where(peak > 0, peak, 1)
     rows /= np.where(peak > 0, np.linalg.norm(rows, axis=1, keepdims=True), 1)
     return np.asarray(rows)
 
 
 def check_count(k: int, n: int) -> None:
-    """Make sure that a node has k others."""
+    """Raise an error unless there are k other nodes."""
     if not 1 <= k < n:
         raise InputError(f"k must be 1..{n - 1} (one less than the number of nodes); received {k}.")
 
@@ -94,7 +94,7 @@ def scored(
 ) -> Neighbors:
     """Return the neighbors found, nearest first, with their cosines or distances.
 
-    Distances are taken from the differences themselves: by the expanded square near rows would lose their digits.
+    Distances are computed from the differences: the expanded square would lose precision for close rows.
     """
     score = np.empty(position.shape, dtype=rows.dtype)
     for rank in range(position.shape[1]):
@@ -109,7 +109,7 @@ def scored(
 
 
 def _without(found: Neighbors, out: NDArray[np.bool_]) -> Neighbors:
-    """Return neighbors with those that are left out at the end, as -1 and NaN."""
+    """Move excluded neighbors to the end, as -1 and NaN."""
     order = np.argsort(out, axis=1, kind="stable")
     position, score = (np.take_along_axis(part, order, axis=1) for part in found)
     last = np.take_along_axis(out, order, axis=1)
@@ -117,7 +117,7 @@ def _without(found: Neighbors, out: NDArray[np.bool_]) -> Neighbors:
 
 
 def _largest(similar: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64]:
-    """Return the columns of the k largest entries of each row, in ascending order; of ties the first."""
+    """Return the columns of the k largest entries of each row, in ascending order; ties go to the first."""
     n = similar.shape[1]
     bound = np.partition(similar, n - k, axis=1)[:, n - k, None]
     chosen = similar >= bound

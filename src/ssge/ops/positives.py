@@ -1,4 +1,4 @@
-"""Positives: nodes that are alike in their vectors, and moreover neighbors or members of one cluster."""
+"""Positives of AFGRL: nodes with similar vectors that are also neighbors or in the same cluster."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _ENTRIES = 1 << 24  # similarities in memory at once
 
 
 def positive_pairs(near: Tensor, adjacency: Adjacency, clusters: Tensor) -> Tensor:
-    """Return the pairs (i, j) of which j is near to i and its neighbor, or in its cluster in any clustering.
+    """Return the pairs (i, j) in which j is near i, and a neighbor of i or in its cluster in any clustering.
 
     Parameters
     ----------
     near
-        Candidates j of each node i, n x k. A node that is its own candidate always makes a pair.
+        Candidates j of each node i, n x k. A node that is its own candidate is always a pair.
     adjacency
-        The in-neighbors of each node in the whole graph, whatever was dropped.
+        The in-neighbors of each node in the clean graph.
     clusters
         The cluster of each node in each clustering, n x c.
 
@@ -45,7 +45,7 @@ def positive_pairs(near: Tensor, adjacency: Adjacency, clusters: Tensor) -> Tens
 
 @torch.no_grad()
 def nearest_targets(q: Tensor, t: Tensor, k: int, chunk: int | None = None) -> Tensor:
-    """Return for each row of q itself and the positions of the k - 1 other rows of t with the largest cosines, n x k.
+    """Return for each row of q its own position and the k - 1 other rows of t with the largest cosines, n x k.
 
     Exact; O(n^2 d) time, O(chunk n) memory. The default chunk keeps that to 2^24 numbers.
     """
@@ -62,9 +62,9 @@ def nearest_targets(q: Tensor, t: Tensor, k: int, chunk: int | None = None) -> T
 
 @torch.no_grad()
 def k_means(x: Tensor, count: int, iterations: int, generator: torch.Generator) -> Tensor:
-    """Return a cluster for each row of x, by some rounds of Lloyd's algorithm from rows drawn at random.
+    """Return a cluster for each row of x, by Lloyd's algorithm from randomly chosen rows.
 
-    A center that loses all its rows stays where it is. O(n count d) a round.
+    The center of an empty cluster does not move. O(n count d) per iteration.
     """
     centers = x[torch.randperm(x.shape[0], generator=generator, device=x.device)[:count]]
     clusters = _nearest_center(x, centers)

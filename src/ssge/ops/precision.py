@@ -1,4 +1,4 @@
-"""Which precision an operation has within ``torch.autocast``, the context of training with products in bfloat16."""
+"""Precision of operations within ``torch.autocast``, the context of mixed-precision training."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def product_dtype(matrix: Tensor) -> torch.dtype:
-    """Return the precision of products with a matrix: within ``torch.autocast`` its precision, else the matrix's."""
+    """Return the precision of products with a matrix: that of ``torch.autocast`` if active, else the matrix's."""
     device = matrix.device.type
     if matrix.dtype == torch.float32 and torch.is_autocast_enabled(device):
         return torch.get_autocast_dtype(device)
@@ -21,7 +21,7 @@ def product_dtype(matrix: Tensor) -> torch.dtype:
 
 
 def in_float32(function: Function) -> Function:
-    """Let a function compute in float32 even within ``torch.autocast``; arguments in bfloat16 are converted."""
+    """Make a function compute in float32 even within ``torch.autocast``; bfloat16 arguments are converted."""
 
     @wraps(function)
     def run(first: Tensor, *others: Any, **options: Any) -> Any:

@@ -1,17 +1,16 @@
-r"""Propagation without weights: what the hops of a graph make of a matrix H (n x d), by A of `ssge.ops.adjacency`.
+r"""Training-free propagation of a matrix H (n x d) with the adjacency A of `ssge.ops.adjacency`.
 
-- `power`: :math:`A^K H`, the last hop alone (SGC).
-- `mean_of_hops`: :math:`\alpha H + \frac{1 - \alpha}{K} \sum_{k=1}^K A^k H`, all hops alike beside a share of H itself
-  (SSGC). With :math:`\alpha = 1 / (K + 1)` it is the plain mean of the hops 0..K.
+- `power`: :math:`A^K H`, the last hop only (SGC).
+- `mean_of_hops`: :math:`\alpha H + \frac{1 - \alpha}{K} \sum_{k=1}^K A^k H`, the mean of all hops plus a share of H
+  itself (SSGC). With :math:`\alpha = 1 / (K + 1)` it is the plain mean of the hops 0..K.
 - `weighted_hops`: :math:`\sum_{k=0}^K w_{ik} (A^k H)_i`, with :math:`w_i` the softmax over k of the cosine of
-  :math:`(A^k H)_i` and :math:`H_i`: a node takes as many hops as leave it like itself (NAFS).
+  :math:`(A^k H)_i` and :math:`H_i`: hops similar to the node itself have larger weights (NAFS).
+- `polynomial`: :math:`\sum_k c_k A^k H`, any of the above except the last, and mixtures of them.
 
-- `polynomial`: :math:`\sum_k c_k A^k H`, any of the above but the last, and mixtures of them.
+`FILTERS` lists the five filters of the default embedding.
 
-`FILTERS` names five of these for a graph to choose from.
-
-All are without gradient, work on chunks of rows, and take K sparse products, O(K m d) time. They are linear in H but
-for the weights of NAFS, hence S(X) V = S(X V): columns may be reduced first.
+All are without gradient, work on chunks of rows, and take K sparse products, O(K m d) time. They are linear in H except
+for the weights of NAFS, hence S(X) V = S(X V): columns can be reduced first.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from torch.nn import functional
 from ssge.ops.adjacency import Adjacency
 
 CHUNK = 1 << 16
-"""Rows that are worked on at once."""
+"""Chunk size in rows."""
 HOPS = 8
-"""Of the farthest filter."""
+"""Number of hops of the widest filter."""
 _POWERS = (0, 2, 4, HOPS)
 FILTERS = ("X", "A^2 X", "A^4 X", "A^8 X", "mean of 8 hops")
-"""Filters from a node's own features to far neighborhoods."""
+"""Filters from the node's own features to 8-hop neighborhoods."""
 
 
 def power(adjacency: Adjacency, h: Tensor, hops: int, chunk: int = CHUNK) -> Tensor:
@@ -41,7 +40,7 @@ def power(adjacency: Adjacency, h: Tensor, hops: int, chunk: int = CHUNK) -> Ten
 
 
 def mean_of_hops(adjacency: Adjacency, h: Tensor, hops: int, alpha: float, chunk: int = CHUNK) -> Tensor:
-    """Return alpha H + (1 - alpha) / K * (A H + ... + A^K H), by Horner's scheme: two matrices beside H in memory."""
+    """Return alpha H + (1 - alpha) / K * (A H + ... + A^K H), by Horner's scheme: two matrices in memory besides H."""
     if hops == 0 or alpha == 1:
         return h
     total = h
@@ -53,7 +52,7 @@ def mean_of_hops(adjacency: Adjacency, h: Tensor, hops: int, alpha: float, chunk
 def weighted_hops(adjacency: Adjacency, h: Tensor, hops: int, chunk: int = CHUNK) -> Tensor:
     """Return the hops of each node, weighted by the softmax of their cosines to the node's own row of H.
 
-    The hops are summed with weights exp(cosine) as they come, so three matrices are in memory whatever K is.
+    The hops are summed with weights exp(cosine) one by one, so three matrices are in memory for any K.
     """
     total, weights, hop = torch.zeros_like(h), h.new_zeros(h.shape[0], 1), h
     for k in range(hops + 1):
@@ -66,7 +65,7 @@ def weighted_hops(adjacency: Adjacency, h: Tensor, hops: int, chunk: int = CHUNK
 
 
 def polynomial(adjacency: Adjacency, h: Tensor, weights: Sequence[float], chunk: int = CHUNK) -> Tensor:
-    """Return the sum of weights[k] A^k H, by Horner's scheme: two matrices beside H in memory."""
+    """Return the sum of weights[k] A^k H, by Horner's scheme: two matrices in memory besides H."""
     *lower, last = weights[: max([1, *(k + 1 for k, weight in enumerate(weights) if weight)])]
     total = h * last
     for weight in reversed(lower):
@@ -82,7 +81,7 @@ def coefficients(mixture: Sequence[float]) -> Tensor:
 
 
 def all_filtered(adjacency: Adjacency, h: Tensor, chunk: int = CHUNK) -> Iterator[Tensor]:
-    """Yield what each of `FILTERS` makes of H, one after another, from the same hops."""
+    """Yield the output of each of `FILTERS` for H; they share the hops."""
     total = torch.zeros_like(h)
     for k in range(HOPS + 1):
         h = h if k == 0 else _hop(adjacency, h, chunk)

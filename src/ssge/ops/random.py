@@ -1,7 +1,7 @@
-"""Counter-based randomness: a draw depends on its key and on the item it decides, not on the order of work.
+"""Counter-based random numbers: a draw depends on its key and on its item, not on the order of execution.
 
-Chunk size, thread count, device and rank cannot change a draw, and a resumed training needs no generator state.
-Written by hand because torch has no counter-based generator that takes the item as input.
+Chunk size, thread count, device and rank cannot change a draw, and resuming needs no generator state. A custom
+implementation, because torch has no counter-based generator that takes the item as input.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor
 _MULTIPLIERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 _SHIFTS = (30, 27, 31)
 _ITEMS = 1 << 17
-"""Items that are hashed at a time, so that a dozen passes over them find them in the cache."""
+"""Chunk size, in items, of hashing: a dozen passes over a chunk stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ class Key:
         return int(state.view(np.int64)[0])
 
     def generator(self, device: torch.device | str = "cpu") -> torch.Generator:
-        """Return a generator for draws that are a stream by nature, such as random walks."""
+        """Return a generator for sequential draws, such as random walks."""
         return torch.Generator(device).manual_seed(self.value & (2**63 - 1))
 
     def bits(self, items: Tensor) -> Tensor:
-        """Return 64 random bits per item (int64), a function of the key and the item alone.
+        """Return 64 random bits per item (int64), a function of the key and the item only.
 
         The finalizer of SplitMix64 (Steele et al., 2014) on ``item xor value``.
         """
@@ -79,8 +79,8 @@ class Key:
     def keep(self, items: Tensor, rate: float | Tensor) -> Tensor:
         """Return a boolean mask that drops each item with probability ``rate``, independently.
 
-        The rate is one number, or a tensor with one number per item. An item has the same bits either way: it is
-        dropped at every rate above a number of its own.
+        The rate is one number, or a tensor with one number per item. The bits of an item do not depend on the rate, so
+        an item dropped at one rate is dropped at every higher rate.
         """
         if isinstance(rate, Tensor):
             parts = zip(items.split(_ITEMS), rate.split(_ITEMS), strict=True)  # type: ignore[no-untyped-call]
@@ -100,7 +100,7 @@ class Key:
 
 def _thresholds(rates: Tensor) -> Tensor:
     """Return ``round(rate * 2^64) - 2^63`` of rates below 1, exactly."""
-    upper = rates >= 0.5  # these would leave int64, so that their half is taken off before
+    upper = rates >= 0.5  # these would overflow int64, so 1/2 is subtracted first
     return ((rates.double() - 0.5 * upper) * 2.0**64).round().long() + torch.where(upper, 0, -(2**63))
 
 

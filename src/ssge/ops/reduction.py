@@ -1,7 +1,7 @@
-"""Fewer columns: the leading right singular vectors V of X, so that X V keeps most of what X says.
+"""Dimension reduction: the leading right singular vectors V of X, so that X V keeps most of the variance of X.
 
-By hand, because scikit-learn's randomized SVD and PyTorch's ``svd_lowrank`` need tall factors (n x d) and their QR;
-here only products X'(X Q) are formed, a chunk of rows at a time, and what is decomposed has p rows.
+A custom implementation, because scikit-learn's randomized SVD and PyTorch's ``svd_lowrank`` need tall factors (n x d)
+and their QR. Here only products X'(X Q) are formed, in chunks of rows, and the decomposed matrices have p rows.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from ssge.ops.features import Features
 from ssge.ops.random import Key
 
 _ROWS = 1 << 16
-"""Most rows that decide V; of a larger X, a random sample of this size."""
+"""Maximum number of rows to compute V from; a larger X is subsampled."""
 _NARROW = 4096
-"""Columns of dense X up to which X'X is formed once."""
+"""Maximum number of columns of dense X for which X'X is formed."""
 _SPARE = 32
-"""Directions that are sought beyond those that are kept: the last ones found are the least exact."""
+"""Oversampling: additional directions of the iteration, because the last ones are the least exact."""
 
 
 @torch.no_grad()
 def right_singular_vectors(features: Features, count: int, iterations: int = 4) -> Tensor:
     """Return V (p x count): the right singular vectors of X, not centered, to its largest singular values.
 
-    Subspace iteration on X'X from a random start of fixed seed. Where singular values fall slowly, as those of counts
-    of words do, a few iterations do not find the best space, but one that keeps nearly as much of the sum of squares.
-    Rows of masked columns are zero. Columns are signed so that their sum of cubes is not below zero. Missing ones, of X
-    with fewer rows than ``count``, are zero.
+    Subspace iteration on X'X from a random start with a fixed seed. If singular values decay slowly, as for word
+    counts, a few iterations do not find the best subspace, but one with nearly the same sum of squares. Rows of masked
+    columns are zero. The sign of a column makes its sum of cubes nonnegative. If X has fewer rows than ``count``, the
+    missing columns are zero.
     """
     n, p = features.shape
     if n > _ROWS:
@@ -48,7 +48,7 @@ def right_singular_vectors(features: Features, count: int, iterations: int = 4) 
     padded = torch.zeros(p, count, dtype=vectors.dtype, device=vectors.device)
     padded[:, : vectors.shape[1]] = vectors * torch.where(vectors.pow(3).sum(0) < 0, -1.0, 1.0)
     if features.kept is not None:
-        padded *= features.kept.unsqueeze(1)  # exactly zero: rounding would give empty rows a direction
+        padded *= features.kept.unsqueeze(1)  # exactly zero, without rounding noise
     return padded
 
 

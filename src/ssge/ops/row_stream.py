@@ -1,9 +1,9 @@
-r"""The output of a graph neural network in rows that are computed some at a time, and its moments with gradient.
+r"""Streamed output of a graph neural network in chunks of rows, and its moments with gradient.
 
 A network of products with A and of functions of single rows, ``U = f_L(A f_{L-1}( ... A f_0(X)))``, needs all rows only
-for the products. What goes into each f_l is kept on disk. The gradient goes the same way back: rows of f_l are computed
-once more, with autograd, and give the gradients of its parameters and of its input; between two of them stands a
-product with the transpose of A. Both directions are exact.
+for the products. The input of each f_l is stored on disk. The backward pass recomputes the rows of f_l with autograd,
+which gives the gradients of its parameters and of its input, and multiplies by the transpose of A in between. Both
+passes are exact.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from ssge.ops.streaming import StreamedAdjacency, StreamedFeatures
 
 
 class Stage(NamedTuple):
-    """A function of single rows, which may work in place, and its parameters; None is the identity."""
+    """A row-wise function, which may work in place, and its parameters; None is the identity."""
 
     function: Callable[[Tensor], Tensor] | None = None
     parameters: tuple[Tensor, ...] = ()
 
     def __call__(self, rows: Tensor) -> Tensor:
-        """Return the function of some rows."""
+        """Apply the function to some rows."""
         return rows if self.function is None else self.function(rows)
 
     def then(self, other: Stage) -> Stage:
-        """Return this function followed by another."""
+        """Return the composition with a following function."""
         if self.function is None:
             return other
         return Stage(lambda rows: other(self(rows)), (*self.parameters, *other.parameters))
 
 
 class RowStream:
-    """The matrix U of a view; rows are computed when they are read, up to the last product with A.
+    """The matrix U of a view; rows are computed when read, from the last product with A.
 
     Parameters
     ----------
     features, adjacency
         Of the view.
     stages
-        f_0 to f_L; there is a product with A between each two.
+        f_0 to f_L, with a product with A between two of them.
     """
 
     def __init__(self, features: StreamedFeatures, adjacency: StreamedAdjacency, stages: Sequence[Stage]) -> None:
@@ -79,7 +79,7 @@ class RowStream:
         return self._output(len(self.stages) - 1, start, stop)
 
     def pull(self, start: int, gradient: Tensor) -> None:
-        """Take the gradient of the rows from ``start`` on through the last stage."""
+        """Back-propagate the gradient of the rows from ``start`` on through the last stage."""
         below = self._pulled(len(self.stages) - 1, start, gradient)
         if below is not None:
             if self._above is None:
@@ -87,14 +87,14 @@ class RowStream:
             self._above.write(start, below)
 
     def gradients(self) -> dict[Tensor, Tensor]:
-        """Return the gradient of each parameter, after the gradient of all rows was pulled."""
+        """Return the gradient of each parameter, after `pull` of all rows."""
         if self._above is not None:
             panels = self._above.panels()
             for index in reversed(range(len(self.stages) - 1)):
                 gradient = self._propagated(panels, self._output(index, 0, 1).shape[1], transpose=True)
                 pulled = self._pulled_rows(index, gradient)
                 if not self._goes_on(index):
-                    for _ in pulled:  # the gradients of the parameters are added up on the way
+                    for _ in pulled:  # accumulates the gradients of the parameters
                         pass
                     break
                 panels = self._panels(self._inputs[index].read(0, 1).shape[1], pulled)
@@ -104,7 +104,7 @@ class RowStream:
         return self.stages[index](self._inputs[index].read(start, stop))
 
     def _goes_on(self, index: int) -> bool:
-        """Say whether a stage below this one has parameters."""
+        """Return whether a stage below this one has parameters."""
         return any(stage.parameters for stage in self.stages[:index])
 
     def _pulled_rows(self, index: int, gradient: Scratch) -> Iterator[tuple[int, Tensor]]:
@@ -130,7 +130,7 @@ class RowStream:
         return first
 
     def _panels(self, width: int, rows: Iterator[tuple[int, Tensor]]) -> Iterator[Tensor]:
-        """Yield the panels of a matrix whose rows come some at a time; if there is only one, it is never on disk."""
+        """Yield the panels of a matrix that is given in chunks of rows; a single panel is never on disk."""
         scratch = self.adjacency.scratch(width)
         if len(scratch.edges) > 2:
             for start, part in rows:
@@ -149,7 +149,7 @@ class RowStream:
 
 
 def streamed_moments(first: RowStream, second: RowStream, whole: bool) -> tuple[Tensor, ...]:
-    """Return means and scatter of two streams, and how they go together: see `ssge.ops.moments.moments`.
+    """Return means, scatter and cross moments of two streams; see `ssge.ops.moments.moments`.
 
     One pass over both streams. Each chunk of rows is centered by its own mean, and the moments of chunks are merged in
     double precision (Chan et al., 1983). Backward is another pass.

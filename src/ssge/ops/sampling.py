@@ -1,4 +1,4 @@
-"""Sampling of pairs of nodes without an edge, in one pass and from an explicit generator."""
+"""Sampling of non-edges, in one pass and with an explicit generator."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Pairs(NamedTuple):
     Attributes
     ----------
     rows
-        By i; the values play no part.
+        By i; values are ignored.
     columns
         The same pairs by j.
     order
-        Which entry of ``rows`` each entry of ``columns`` is.
+        Position in ``rows`` of each entry of ``columns``.
     """
 
     rows: CSR
@@ -31,16 +31,16 @@ class Pairs(NamedTuple):
 
     @classmethod
     def of(cls, adjacency: Adjacency) -> Pairs:
-        """Return the entries of an adjacency from which nothing was dropped: its edges and one loop per node."""
+        """Return the entries of an adjacency without drops: its edges and one self-loop per node."""
         return cls(adjacency.pattern.incoming, adjacency.pattern.outgoing, adjacency.pattern.order)
 
 
 def sample_non_edges(edges: Pairs, count: int, generator: torch.Generator) -> Pairs:
     """Draw ``count`` pairs uniformly, with replacement, from all n^2 ordered pairs that are not among ``edges``.
 
-    With k_0 < k_1 < ... the keys i n + j of the edges, k_e - e pairs before k_e are not edges; hence the r-th pair that
-    is none has the key r + #{e: k_e - e <= r}. That is a search in a sorted list and takes no second draw, where
-    rejection would take as many rounds as chance wants, each with a halt of a GPU.
+    With k_0 < k_1 < ... the keys i n + j of the edges, k_e - e pairs before k_e are not edges; hence the r-th non-edge
+    has the key r + #{e: k_e - e <= r}. This is one binary search. Rejection sampling would take a random number of
+    rounds, each with a synchronization of the GPU.
 
     Cost O((m + count) log m) time, O(m + count) memory.
 
@@ -49,7 +49,7 @@ def sample_non_edges(edges: Pairs, count: int, generator: torch.Generator) -> Pa
     edges
         Without duplicates, sorted by i and then by j, as `Pairs.of` has them.
     count
-        How many pairs.
+        Number of pairs.
     generator
         On the device of ``edges``.
     """

@@ -1,4 +1,4 @@
-"""Features and an adjacency of which each process of a run computes some rows."""
+"""Features and adjacency of distributed training: each process computes some rows."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ssge.ops.sparse import SparseMatrix
 class ShardedAdjacency(Adjacency):
     """The adjacency of a whole view, for a process that has some rows of H: it computes its rows of ``A @ H``.
 
-    A sparse product is independent per column. So the processes give each other columns for rows, each multiplies its
-    columns of all nodes, and they give each other rows for columns. Nothing is computed twice, no graph has to be
-    partitioned, and the work is divided evenly whatever the graph looks like. What is exchanged is H twice, forward and
-    backward. Every process has all edges, and drops the same ones.
+    A sparse product is independent per column. So the processes exchange rows for columns, each multiplies its columns
+    of all nodes, and they exchange columns for rows. Nothing is computed twice, no graph has to be partitioned, and the
+    work is balanced for any graph. H is exchanged twice, forward and backward. Every process has all edges, and drops
+    the same ones.
     """
 
     @cached_property
@@ -35,7 +35,7 @@ class ShardedAdjacency(Adjacency):
 
 
 class ShardedFeatures(Features):
-    """The rows of X of this process, with all of X at hand: its rows of ``A X`` need no exchange.
+    """The rows of X of this process. It also has the whole X, so its rows of ``A X`` need no exchange.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class ShardedFeatures(Features):
     rows
         Those of this process.
     own
-        The features of these rows, if they were taken before.
+        The features of these rows, if already selected.
     """
 
     def __init__(self, whole: Features, rows: slice, own: Features | None = None) -> None:

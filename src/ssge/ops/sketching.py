@@ -1,10 +1,10 @@
-r"""Sketches: random projections P Z of the node axis to fewer rows, which keep Z'Z in expectation (COSTA).
+r"""Sketches: random projections P Z of the node axis to fewer rows, which preserve Z'Z in expectation (COSTA).
 
 Z are n x d representations, P is k x n with E[P'P] = I, hence E[(PZ)'(PZ)] = Z'Z.
 
-- `gaussian_sketch`: entries of P are N(0, 1/k), as in COSTA. O(k n d) time. P is drawn in groups of rows, and drawn
-  again for the gradient, so that no more than 2^22 of its numbers are in memory at a time.
-- `sparse_sketch`: each column of P has s entries +-1/sqrt(s) at random places, which keeps the same expectation.
+- `gaussian_sketch`: entries of P are N(0, 1/k), as in COSTA. O(k n d) time. P is drawn in groups of rows, and
+  redrawn for the gradient, so that at most 2^22 of its numbers are in memory at a time.
+- `sparse_sketch`: each column of P has s entries +-1/sqrt(s) at random positions, with the same expectation.
   O(s n d) time, O(s n) memory.
 
 Both project several matrices by the same P, as COSTA does with its two views.
@@ -34,7 +34,7 @@ def gaussian_sketch(matrices: tuple[Tensor, ...], size: int, generator: torch.Ge
     size
         k, the number of rows of P: ratio n in COSTA.
     generator
-        On the device of the matrices. It gives one number, the seed of P.
+        On the device of the matrices. It draws one number, the seed of P.
     """
     _check(size)
     seed = int(torch.randint(1 << 62, (1,), generator=generator, device=generator.device))
@@ -53,7 +53,7 @@ def sparse_sketch(
     matrices, size, generator
         See `gaussian_sketch`.
     copies
-        s, entries per column of P. With more of them, P Z is more like that of normal numbers.
+        s, entries per column of P. A larger s approximates the Gaussian sketch.
     """
     _check(size)
     n, device = matrices[0].shape[0], matrices[0].device

@@ -1,7 +1,7 @@
-"""A constant sparse matrix with its transpose at hand, and their product with a dense matrix.
+"""A constant sparse matrix with its stored transpose, and their products with a dense matrix.
 
-Written by hand because autograd through ``torch.sparse`` transposes a CSR matrix anew in every backward pass, and
-because gather/scatter, the usual way on graphs, costs an m x d tensor and about ten times the time on a CPU.
+A custom autograd function, because ``torch.sparse`` transposes a CSR matrix again in every backward pass, and because
+gather/scatter, the usual approach on graphs, needs an m x d tensor and about ten times the time on a CPU.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ssge.ops.precision import product_dtype
 
 _PANEL = 64
 _REUSE = 16
-"""Entries per row and column from which on panels pay: below that, copying them costs more than the cache gains
+"""Entries per row and column above which panels save time: below, copying them costs more than the cache saves
 (measured at 6, 18 and 45, where they take 1.6, 0.9 and 0.65 of the time)."""
 
 
@@ -33,7 +33,7 @@ class CSR(NamedTuple):
         counts = self.indptr.diff()[rows].long()
         indptr = torch.zeros(rows.numel() + 1, dtype=self.indptr.dtype, device=rows.device)
         torch.cumsum(counts, 0, out=indptr[1:])
-        shift = (self.indptr[:-1][rows] - indptr[:-1]).long()  # from an entry's new place to its old one
+        shift = (self.indptr[:-1][rows] - indptr[:-1]).long()  # from the new position of an entry to its old one
         entries = torch.arange(int(indptr[-1]), device=rows.device) + shift.repeat_interleave(counts)
         return CSR(indptr, self.indices[entries], self.values[entries])
 
@@ -44,7 +44,7 @@ class CSR(NamedTuple):
         return CSR(indptr - indptr[0], self.indices[first:last], self.values[first:last])
 
     def filter(self, kept: Tensor, alike: bool = False) -> CSR:
-        """Return the matrix with some of its entries, by a mask; of values that are all alike any will do."""
+        """Return the matrix with the entries of a mask; if all values are equal, any of them can be reused."""
         before = torch.zeros(kept.numel() + 1, dtype=self.indptr.dtype, device=kept.device)
         torch.cumsum(kept, 0, out=before[1:])
         indices = self.indices.masked_select(kept)
@@ -53,7 +53,7 @@ class CSR(NamedTuple):
 
 
 def csr_from_coo(row: Tensor, column: Tensor, num_rows: int, dtype: torch.dtype) -> CSR:
-    """Return the matrix with ones at the given places, in any order; a place given twice counts twice."""
+    """Return the matrix with ones at the given positions, in any order; duplicates count twice."""
     row, order = row.sort()
     indptr = torch.zeros(num_rows + 1, dtype=torch.int64, device=row.device)
     torch.cumsum(torch.bincount(row, minlength=num_rows), 0, out=indptr[1:])
@@ -112,13 +112,13 @@ class SparseMatrix:
 def spmm(rows: CSR, dense: Tensor) -> Tensor:
     """Return the product of a sparse and a dense matrix, without gradient.
 
-    On a processor in float32 or bfloat16, `bag` takes about half the time of the sparse product proper. Where each row
-    of ``dense`` is used often, it goes by panels of columns that stay in the cache; those of bfloat16 do anyway.
+    On a CPU in float32 or bfloat16, `bag` takes about half the time of the sparse product. If each row of ``dense`` is
+    used often, it works on panels of columns that stay in the cache; for bfloat16 always.
     """
     rows, dense = rows._replace(values=rows.values.to(dense.dtype)), dense.detach()
     n = rows.indptr.numel() - 1
     if dense.dtype not in (torch.float32, torch.bfloat16) or dense.device.type != "cpu":
-        # Written into memory as it is found, because `torch.mm` would fill it with zeros first and copy it afterwards.
+        # Into uninitialized memory, because `torch.mm` would fill it with zeros first and copy it afterwards.
         result = dense.new_empty(n, dense.shape[1])
         return torch.addmm(result, csr_tensor(rows, dense.shape[0]), dense, beta=0, out=result)
     if dense.dtype == torch.bfloat16 or rows.values.numel() < _REUSE * (n + dense.shape[0]):
@@ -133,9 +133,8 @@ def spmm(rows: CSR, dense: Tensor) -> Tensor:
 def bag(rows: CSR, dense: Tensor) -> Tensor:
     """Return the product of a sparse and a dense matrix, without gradient, as an embedding bag.
 
-    Each row of an embedding bag is a weighted sum of rows of ``dense``.
-
-    What is gained is that the kernel of embedding bags fetches ahead the rows it will need.
+    Each row of an embedding bag is a weighted sum of rows of ``dense``. The embedding-bag kernel is faster because it
+    prefetches rows.
     """
     indptr, indices, values = rows
     return functional.embedding_bag(

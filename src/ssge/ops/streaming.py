@@ -1,8 +1,8 @@
-"""A graph on disk as an adjacency and features: ``A @ H`` in bounded memory, exactly.
+"""A graph on disk as adjacency and features: exact ``A @ H`` in bounded memory.
 
-A sparse product is independent per column. So a panel of some columns of H, of all nodes, is held in memory, and the
-edges go by in chunks of rows, once a panel. Nothing is read at random from the disk. Which edges a view has dropped is
-a function of their two ends (`ssge.ops.random.Key`), so every chunk finds out for itself.
+A sparse product is independent per column. So a panel of some columns of H, of all nodes, is kept in memory, and the
+edges are read in chunks of rows, once per panel. There are no random reads from disk. The dropped edges of a view are a
+function of their two ends (`ssge.ops.random.Key`), so every chunk evaluates it independently.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from ssge.ops.random import Key
 from ssge.ops.sparse import CSR, bag, row_indices
 
 _ENTRY = 64
-"""Bytes per entry of a chunk of edges in work."""
+"""Working memory of a chunk of edges, in bytes per entry."""
 _MOST_ENTRIES = 1 << 21
 _MOST_ROWS = 1 << 15
 _COPIES = 12
-"""Copies of a chunk of rows, as wide as its widest layer, that a step forward and backward makes."""
+"""Number of copies of a chunk of rows, as wide as the widest layer, in a forward and backward step."""
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where streamed work keeps what does not fit into memory, and how much does.
+    """Temporary storage and memory limit of streamed computation.
 
     Attributes
     ----------
     folder
-        For unnamed files.
+        Folder for unnamed temporary files.
     memory
-        Bytes that may be taken. Three quarters are for a panel and the degrees, the rest for chunks.
+        Memory limit in bytes. Three quarters are for a panel and the degrees, the rest for chunks.
     """
 
     folder: Path
     memory: int
 
     def panel(self, n: int, itemsize: int) -> int:
-        """Return how many columns of n nodes are held in memory."""
+        """Return the number of columns of a panel of n nodes."""
         columns = (3 * self.memory // 4 - self.degrees(n, itemsize)) // (n * itemsize)
         if columns < 1:
             least = 4 * (self.degrees(n, itemsize) + n * itemsize) // 3
@@ -56,21 +56,21 @@ class Workspace:
 
     @staticmethod
     def degrees(n: int, itemsize: int) -> int:
-        """Return the bytes of the degrees of both views, and of a third that is being counted."""
+        """Return the size in bytes of the degrees of both views, and of a third that is being counted."""
         return n * (4 * itemsize + 16)
 
     def rows(self, width: int, itemsize: int) -> int:
-        """Return how many rows of some width are worked on at a time."""
+        """Return the number of rows of a chunk of a given width."""
         return int(min(max(self.memory // 8 // (_COPIES * width * itemsize), 64), _MOST_ROWS))
 
     @property
     def entries(self) -> int:
-        """How many edges are worked on at a time."""
+        """Number of edges of a chunk."""
         return int(min(max(self.memory // 8 // _ENTRY, 1 << 10), _MOST_ENTRIES))
 
 
 class DiskEdges(NamedTuple):
-    """In- or out-neighbors of all nodes on disk, without self-loops; weights are None where all are 1."""
+    """In- or out-neighbors of all nodes on disk, without self-loops; weights are None if all are 1."""
 
     indptr: DiskArray
     indices: DiskArray
@@ -123,7 +123,7 @@ class StreamedAdjacency(Adjacency):
 
     @property
     def device(self) -> torch.device:
-        """The processor."""
+        """The CPU."""
         return torch.device("cpu")
 
     def drop_edges(self, key: Key, rate: float | Tensor) -> StreamedAdjacency:
@@ -151,10 +151,10 @@ class StreamedAdjacency(Adjacency):
                 product += panel[start:stop]  # the self-loop
                 product *= at_row[start:stop].unsqueeze(1)
                 target.write_panel(k, start, product)
-            del panel  # before the next one is made
+            del panel  # before the next one is created
 
     def chunks(self, transpose: bool = False, most_rows: int = _MOST_ROWS) -> Iterator[Chunk]:
-        """Yield the edges that are left, with weights, by consecutive targets, or by sources, of so many at most."""
+        """Yield the kept edges with weights, in chunks of consecutive targets (or sources) of bounded size."""
         indptr, indices, weights = self.outgoing if transpose else self.incoming
         start, most = 0, self.workspace.entries
         while start < self.num_nodes:
@@ -198,7 +198,7 @@ class StreamedAdjacency(Adjacency):
         return self._scales
 
     def _check(self, indices: Tensor) -> None:
-        """Refuse positions of nodes that are not there: kernels would read beyond the panel."""
+        """Raise an error for invalid node positions: kernels would read beyond the panel."""
         if indices.numel() and (int(indices.min()) < 0 or int(indices.max()) >= self.num_nodes):
             raise InputError(f"The graph on disk is damaged: an edge names a node beyond {self.num_nodes - 1}.")
 
@@ -222,7 +222,7 @@ class StreamedFeatures(Features):
 
     @property
     def device(self) -> torch.device:
-        """The processor."""
+        """The CPU."""
         return torch.device("cpu")
 
     @property

@@ -1,10 +1,10 @@
-"""Features that the edges alone give: degree, clustering, return of a random walk, coordinates of the Laplacian.
+"""Structural features from the edges: degree, clustering, return probabilities, Laplacian coordinates.
 
 With A the weighted adjacency, made symmetric (an edge with two weights counts with the larger, as in `Graph.of`),
 d its row sums, and S = D^(-1/2) A D^(-1/2):
 
-- ``degree``: log(1 + d_i) of the graph as it is; two columns, in and out, where it is read as a directed one;
-- ``clustering``: 2 t_i / (k_i (k_i - 1)), with t_i the triangles and k_i the neighbors of node i, weights set aside;
+- ``degree``: log(1 + d_i) of the graph as given; two columns, in and out, for a directed graph;
+- ``clustering``: 2 t_i / (k_i (k_i - 1)), with t_i the triangles and k_i the neighbors of node i, ignoring weights;
 - ``return``: the probability (P^s)_ii that a walk with P = D^(-1) A is back after s = 2..8 steps;
 - ``laplacian``: eigenvectors of I - S to its smallest eigenvalues above zero.
 
@@ -31,16 +31,16 @@ KINDS: tuple[str, ...] = ("degree", "clustering", "return", "laplacian")
 STEPS = range(2, 9)
 COORDINATES = 16
 
-_ENTRIES = 1 << 21  # numbers that a block of intermediate results may hold
-_EXACT_PRODUCTS = 1 << 31  # nodes times edges up to which return probabilities are exact: up to ten seconds or so
+_ENTRIES = 1 << 21  # numbers in a block of intermediate results
+_EXACT_PRODUCTS = 1 << 31  # nodes times edges up to which return probabilities are exact, at most about ten seconds
 _PROBES = 256
-_DENSE_NODES = 400  # up to here a dense eigendecomposition is as fast, and finds every multiple eigenvalue
+_DENSE_NODES = 400  # up to here a dense eigendecomposition is as fast, and finds all multiple eigenvalues
 
 _Columns: TypeAlias = "tuple[NDArray[np.floating[Any]], list[str]]"
 
 
 class _Structure(NamedTuple):
-    """The adjacency as given, in row = target, column = source, and made symmetric; and how it was read."""
+    """The adjacency as given (row = target, column = source) and made symmetric, and its direction."""
 
     given: sp.csr_array
     symmetric: sp.csr_array
@@ -54,10 +54,10 @@ def structural_features(
     kinds: Sequence[str] = KINDS,
     direction: Direction | None = None,
 ) -> tuple[NDArray[np.float32], list[str]]:
-    """Return an n x q matrix of features made of the edges, and the names of its columns.
+    """Return an n x q matrix of structural features, and the names of its columns.
 
-    Isolated nodes have zeros everywhere. Every kind but an estimated ``return`` follows the nodes when they are
-    given in another order; so do Laplacian coordinates where their eigenvalue is simple.
+    Isolated nodes have zeros everywhere. Every kind except an estimated ``return`` is equivariant to the order of the
+    nodes; Laplacian coordinates only for simple eigenvalues.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def structural_features(
     num_nodes
         n.
     kinds
-        Which, of `KINDS`, in the order of the columns.
+        Names from `KINDS`, in the order of the columns.
     direction
         How the edges were read, see `Graph.of`: with ``both`` a node has one degree; with ``in`` and ``out`` it has
         two, named as before ``out`` turned the edges round. Default: one if the edges are symmetric, else two.
@@ -102,12 +102,12 @@ def spectral_embedding(
 ) -> NDArray[np.float64]:
     """Return the eigenvectors to the k smallest eigenvalues of the regularized normalized Laplacian, n x k.
 
-    That is the Laplacian of A + t/n, with t the mean degree: every pair of nodes gets a weak edge. Without it the k
-    smallest eigenvectors of a graph of k components or more tell nothing but components, and those of a large
-    component cling to a few nodes at its fringe. The mean degree is the choice of Qin and Rohe (Regularized spectral
-    clustering under the degree-corrected stochastic blockmodel, 2013), taken as it is and tuned on no graph.
+    This is the Laplacian of A + t/n, with t the mean degree: every pair of nodes gets a weak edge. Without it, the k
+    smallest eigenvectors of a graph with k components or more encode only components, and those of a large component
+    concentrate on a few peripheral nodes. The mean degree is the choice of Qin and Rohe (Regularized spectral
+    clustering under the degree-corrected stochastic blockmodel, 2013), not tuned on any graph.
 
-    A and the signs of the columns are as for `structural_features`. The constant is never added entry by entry; cost
+    A and the signs of the columns are as in `structural_features`. The constant is never added explicitly; cost
     O(m k + n k^2) for each of ARPACK's restarts.
     """
     A = _structure(edges, weights, num_nodes).symmetric
@@ -151,7 +151,7 @@ def _clustering(structure: _Structure) -> _Columns:
 
 
 def _triangles(adjacency: sp.csr_array, neighbors: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Count the triangles at each node: O(m^(3/2)) time whatever the hubs, bounded memory.
+    """Count the triangles of each node: O(m^(3/2)) time for any degree distribution, bounded memory.
 
     Edges point to the end with more neighbors, so that no node has more than sqrt(2 m) of them going out, and each
     triangle is found once: as an edge u -> v followed by v -> w, closed by u -> w.
@@ -172,7 +172,7 @@ def _triangles(adjacency: sp.csr_array, neighbors: NDArray[np.int64]) -> NDArray
         passed = ends[start - 1] if start else 0
         stop = max(start + 1, int(np.searchsorted(ends, passed + _ENTRIES, side="right")))
         edge = np.repeat(np.arange(start, stop), wedges[start:stop])
-        # The position of a wedge among those of its edge tells which edge of v it takes.
+        # The position of a wedge among those of its edge determines its edge of v.
         place = np.arange(edge.size) - (ends[edge] - wedges[edge] - passed)
         u, v, w = source[edge], target[edge], target[first[target[edge]] + place]
         wanted = u * n + w
@@ -195,10 +195,10 @@ def _return(structure: _Structure) -> _Columns:
     """Return the diagonals of P^2 .. P^8, which are those of S^2 .. S^8.
 
     S is symmetric, so (S^(a+b))_ii is the inner product of row i of S^a and row i of S^b, and four products with S
-    are enough. Up to 2^31 nodes times edges the rows are computed, a block of nodes at a time: O(n m). Beyond, they
+    are enough. Up to 2^31 nodes times edges the rows are computed, a block of nodes at a time: O(n m). Above, they
     are replaced by their products with 256 vectors of random signs (fixed seed): E[(S^a g)_i (S^b g)_i] is the inner
     product, hence unbiased, with a deviation of at most sqrt(2/256) = 9 % of the value for even steps; O(256 m).
-    Two steps are exact always. Memory is O(n) beside one block in either way.
+    Two steps are always exact. Memory is O(n) plus one block in both cases.
     """
     S, _ = _normalized(structure.symmetric)
     n = S.shape[0]
@@ -233,8 +233,8 @@ def _return(structure: _Structure) -> _Columns:
 def _laplacian(structure: _Structure) -> _Columns:
     """Return the eigenvectors of I - S to its 16 smallest eigenvalues above zero (fewer if it has fewer).
 
-    Zero is an eigenvalue once for each connected component, with the eigenvector sqrt(d) inside it: these are known,
-    say nothing but the component, and are moved out of the way, so the number of components does not matter.
+    Zero is an eigenvalue once for each connected component, with the eigenvector sqrt(d) inside it. These eigenvectors
+    are known, encode only the component, and are deflated, so the number of components does not matter.
     A column is scaled to a root mean square of 1 over the nodes that have an edge, and its sign makes the sum of
     its cubes positive. Where that sum is zero, as on a path, the sign is arbitrary; where eigenvalues coincide, the
     basis of their space is.
@@ -257,7 +257,7 @@ def _laplacian(structure: _Structure) -> _Columns:
 
 
 def _signed(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn each column so that the sum of its cubes is not below zero."""
+    """Choose the sign of each column so that its sum of cubes is nonnegative."""
     return np.asarray(vectors * np.where((vectors**3).sum(axis=0) < 0, -1, 1))
 
 

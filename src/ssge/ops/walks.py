@@ -1,4 +1,4 @@
-"""Random walks on a graph, many at once: uniform or by weight, of first or of second order."""
+"""Random walks on a graph, many at once: uniform or weighted, of first or second order."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from ssge.ops.sparse import row_indices
 class Walker:
     """Walks along the edges of a graph, from source to target.
 
-    A node without an outgoing edge keeps those who come to it, and those who start there: it is its own only
-    neighbor. As graphs have no other self-loops, a walk has ended where a node follows itself: see `moved`.
+    A walk ends at a node without outgoing edges: such a node is its own only neighbor. As graphs have no other
+    self-loops, a repeated node marks the end of a walk; see `moved`.
 
     Parameters
     ----------
     adjacency
-        Its edges are walked along; its self-loops are not, nor is its normalization looked at.
+        Its edges are the possible steps; self-loops and normalization are ignored.
     p, q
         Of walks of second order (Grover and Leskovec, 2016): the step from v, to which the walk came from t, goes to x
         in proportion to weight(v, x) times 1/p if x is t, else 1 if there is an edge from t to x, else 1/q. With
-        p = q = 1 the weight alone decides.
+        p = q = 1 only the weight matters.
 
     Attributes
     ----------
     popularity
-        Weights of the edges into each node: in an undirected graph, how often long walks come by.
+        Weighted in-degree of each node: in an undirected graph, proportional to the frequency in long walks.
 
     Notes
     -----
-    Steps of second order are drawn by rejection, without a table for each pair of edges: a neighbor is proposed as by
-    a walk of first order, and accepted with its factor over the largest that there can be. A way back that is more
-    likely than that has what it is above it as an area of its own, so that a small p does not make the rest wait
-    (Yang et al., KnightKing, 2019). A step takes max(1, 1/q) / min(1, 1/q, 1/p) proposals at most, on
-    average, and each a binary search among the neighbors of t at most. All of it is O(n + m) memory.
+    Second-order steps use rejection sampling, without a table for each pair of edges: a neighbor is proposed as in a
+    first-order walk, and accepted with its factor divided by the largest factor of other steps. If the factor of the
+    step back is larger than that, the excess is sampled separately, so that a small p does not slow down the rest
+    (Yang et al., KnightKing, 2019). A step takes on average at most max(1, 1/q) / min(1, 1/q, 1/p) proposals, each with
+    at most one binary search among the neighbors of t. Memory is O(n + m).
     """
 
     def __init__(self, adjacency: Adjacency, p: float = 1.0, q: float = 1.0) -> None:
@@ -69,7 +69,7 @@ class Walker:
         return walks.t().contiguous()
 
     def _step(self, nodes: Tensor, generator: torch.Generator) -> Tensor:
-        # `index_select` throughout: on a processor it takes a third of the time of an index in brackets.
+        # `index_select` throughout: on a CPU it takes a third of the time of indexing with brackets.
         first, degree = self._first.index_select(0, nodes), self._degree.index_select(0, nodes)
         draw = torch.rand(nodes.numel(), generator=generator, device=nodes.device, dtype=torch.float64)
         if self._cumulative is None:
@@ -77,7 +77,7 @@ class Walker:
         else:
             below = self._cumulative.index_select(0, first)
             above = self._cumulative.index_select(0, first + degree)
-            # The first running sum above the draw, and the entry before it; never past the row, whatever was rounded.
+            # The first running sum above the draw, and the entry before it; rounding never leads past the row.
             entry = self._search(self._cumulative[1:], torch.lerp(below, above, draw), first, degree - 1)
         return self._neighbor.index_select(0, entry).long()
 
@@ -85,7 +85,7 @@ class Walker:
         ceiling, back = max(1.0, 1 / self.q), 1 / self.p
         sure = min(1.0, 1 / self.q, back) / ceiling
         surplus = self._surplus(before, nodes, back - ceiling, ceiling) if back > ceiling else None
-        only = self._degree.index_select(0, nodes) == 1  # nothing to choose
+        only = self._degree.index_select(0, nodes) == 1  # only one choice
         chosen = torch.empty_like(nodes)
         waiting = torch.arange(nodes.numel(), device=nodes.device)
         while waiting.numel():
@@ -100,7 +100,7 @@ class Walker:
                 returns = torch.rand(waiting.numel(), generator=generator, device=nodes.device)
                 returning = returns < surplus.index_select(0, waiting)
                 proposed, accepted = torch.where(returning, came, proposed), accepted | returning
-            chosen[waiting] = proposed  # what is not accepted is written over in a later round
+            chosen[waiting] = proposed  # rejected proposals are overwritten in a later round
             waiting = waiting[~accepted]
         return chosen
 
@@ -110,7 +110,7 @@ class Walker:
         return torch.where(proposed == before, 1 / self.p, factor)
 
     def _surplus(self, before: Tensor, nodes: Tensor, height: float, ceiling: float) -> Tensor:
-        """Return the share of the area above the ceiling, over the way back, in all of the area."""
+        """Return the probability of the excess of the step back above the ceiling."""
         entry, found = self._edge(nodes, before)
         if self._cumulative is None:
             width = self._degree.index_select(0, nodes).double()
@@ -123,16 +123,16 @@ class Walker:
         return height * share / (height * share + ceiling * width)
 
     def _edge(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Return where the edges would be in ``_neighbor``, and whether they are there."""
+        """Return the positions of edges in ``_neighbor``, and whether they exist."""
         first, degree = self._first.index_select(0, source), self._degree.index_select(0, source)
         entry = self._search(self._neighbor, target - 1, first, degree - 1)
         return entry, self._neighbor.index_select(0, entry) == target
 
     def _search(self, values: Tensor, wanted: Tensor, first: Tensor, count: Tensor) -> Tensor:
-        """Return the first place from ``first`` on whose value is above ``wanted``, ``first + count`` if none is.
+        """Return the first position from ``first`` on whose value exceeds ``wanted``, else ``first + count``.
 
-        By bisection within the rows, all searches at once: ``torch.searchsorted`` over all edges takes 2.7 times as
-        long (200,000 searches, two million edges, ten a node).
+        Bisection within the rows, all searches at once: ``torch.searchsorted`` over all edges takes 2.7 times as long
+        (200,000 searches, two million edges, ten per node).
         """
         low, high = first, first + count
         for _ in range(self._rounds):
@@ -143,6 +143,6 @@ class Walker:
 
 
 def moved(walks: Tensor) -> Tensor:
-    """Return which places of the walks were walked to, or started from; the rest repeats where a walk has ended."""
+    """Return the mask of valid positions of the walks; the others repeat the last node of a finished walk."""
     first = torch.ones_like(walks[:, :1], dtype=torch.bool)
     return torch.cat([first, walks[:, 1:] != walks[:, :-1]], dim=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ssge.errors import cut, printable
 from ssge.evaluation.scores import mean_std
@@ -20,48 +20,70 @@ _MARKUP = re.compile(r"[\\`*\[\]<>&|]")
 _ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 
 
-def card(record: RunRecord) -> str:
-    """Return the card: graph, settings, label-free diagnostics, scores if any, and how to use the model."""
-    cls = METHODS[record.method]
-    n, d = record.graph["num_nodes"], record.columns
-    statistics = record.statistics
-    figures = {
-        "nodes": f"{n:,}",
-        "directed edges": f"{record.graph['num_edges']:,}",
-        "in-neighbors per node, mean / largest": (
-            f"{statistics.get('mean_degree', 0):.1f} / {statistics.get('max_degree', 0):,.0f}"
-        ),
-        "isolated nodes": f"{statistics.get('isolated_nodes', 0):,.0f}",
+def graph_facts(record: RunRecord) -> dict[str, str]:
+    """Return the sizes of the graph and how it was read, as text."""
+    sizes, statistics = record.graph, record.statistics
+    mean, largest, isolated = (statistics.get(name, 0) for name in ("mean_degree", "max_degree", "isolated_nodes"))
+    read = {"read with": ", ".join(f"{key}={words(value)}" for key, value in record.reading.items())}
+    return {
+        "nodes": f"{sizes.get('num_nodes', 0):,}",
+        "directed edges": f"{sizes.get('num_edges', 0):,}",
+        "in-neighbors per node, mean / largest": f"{mean:.1f} / {largest:,.0f}",
+        "isolated nodes": f"{isolated:,.0f}",
         "weighted": "yes" if statistics.get("weighted") else "no",
-        "features": f"{record.graph['num_features']:,}",
+        "features": f"{sizes.get('num_features', 0):,}",
+        **(read if record.reading else {}),
     }
-    if record.reading:
-        figures["read with"] = ", ".join(f"{key}={words(value)}" for key, value in record.reading.items())
-    training = {
+
+
+def training_facts(record: RunRecord) -> dict[str, str]:
+    """Return how the run was trained, on what, and when, as text."""
+    epochs = str(record.config.get("epochs", "-"))
+    if _epoch_chosen(record) and record.final:
+        epochs += f"; kept: epoch {record.final['epoch']:.0f}, the best on validation nodes"
+    return {
+        "recipe": record.recipe or "-",
+        "started from": record.warm_start or "-",
         "seed": str(record.seed),
-        "epochs": _epochs(record),
+        "epochs": epochs,
         "parameters": f"{record.parameters:,}",
         "seconds": f"{record.seconds:.1f}",
         "peak memory, MiB": f"{record.peak_memory_mb:,.0f}",
         "device, precision, threads": f"{record.device}, {record.precision}, {record.threads}",
-        "started from": record.warm_start or "-",
         "versions": f"ssge {record.machine.get('ssge', '?')}, torch {record.machine.get('torch', '?')}",
         "date": record.date,
     }
+
+
+def settings_facts(record: RunRecord) -> dict[str, str]:
+    """Return the resolved settings as text."""
+    return {key: words(value) for key, value in record.config.items()}
+
+
+def card(record: RunRecord) -> str:
+    """Return the card: graph, settings, label-free diagnostics, scores if any, and how to use the model."""
+    cls, d = METHODS[record.method], record.columns
     diagnostics = {key.replace("_", " "): f"{value:.4g}" for key, value in record.diagnostics.items()}
+    chosen = _epoch_chosen(record)
+    learned, warning = "learned without labels", _HONEST.format(columns=_UNLESS if record.node_columns else "")
+    if cls.supervised:
+        by = " (those of its validation nodes chose the epoch)" if chosen else ""
+        learned = (
+            f"class scores, learned from the labels of the training nodes of splits {plain(repr(record.splits))}{by}"
+        )
+        warning = _SEEN.format(", at an epoch chosen by those of validation nodes" if chosen else "")
     parts = [
         f"# {cls.title} embedding of {plain(record.name)}",
-        f"{n:,} nodes, {d} columns, {_learned(record)} {cls.title} ({cls.reference}).",
-        _section("Graph", figures),
+        f"{record.graph['num_nodes']:,} nodes, {d} columns, {learned} by {cls.title} ({cls.reference}).",
+        _table("Graph", ("", ""), graph_facts(record).items()),
         _columns(record),
         _features(record),
-        _section("Settings", {key: words(value) for key, value in record.config.items()}),
-        _section("Training", training),
-        _section("Diagnostics" if cls.supervised else "Diagnostics, label-free", diagnostics),
+        _table("Settings", ("", ""), settings_facts(record).items()),
+        _table("Training", ("", ""), training_facts(record).items()),
+        _table("Diagnostics" if cls.supervised else "Diagnostics, label-free", ("", ""), diagnostics.items()),
         "" if cls.supervised else plain(verdict(record.diagnostics)),
         _scores(record),
-        _USE.format(source=_source(record), columns=f"e000 ... e{d - 1:03d}", method=record.method)
-        + (_seen(record) if cls.supervised else _HONEST.format(columns=_UNLESS if record.node_columns else "")),
+        _USE.format(source=_source(record), columns=f"e000 ... e{d - 1:03d}", method=record.method) + warning,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -86,37 +108,17 @@ model.to_frame()                        # a table: id, {columns}
 _HONEST = """Training was given no labels{columns}. Nodes that a test
 compares were learned in one graph: for a test on future nodes, embed them later with `ssge embed ... --only new`."""
 
-_UNLESS = """; but a column that is used above and says what
-is to be predicted makes every score too good. `ssge classify` compares the columns with its labels as long as the node
+_UNLESS = """; but a column that is used above and determines
+the target makes every score too good. `ssge classify` compares the columns with its labels as long as the node
 table is where it was"""
 
 _SEEN = """The vectors are class scores, learned from the
 labels of training nodes{}: a test on these nodes is not a fair one."""
 
 
-def _chosen(record: RunRecord) -> bool:
-    """Say whether labels of validation nodes chose the epoch whose weights are kept."""
+def _epoch_chosen(record: RunRecord) -> bool:
+    """Return whether the labels of validation nodes chose the epoch whose weights are kept."""
     return bool(record.config.get("keep", "last") != "last")
-
-
-def _epochs(record: RunRecord) -> str:
-    epochs = str(record.config.get("epochs", "-"))
-    if not _chosen(record) or not record.final:
-        return epochs
-    return f"{epochs}; kept: epoch {record.final['epoch']:.0f}, the best on validation nodes"
-
-
-def _seen(record: RunRecord) -> str:
-    return _SEEN.format(", at an epoch chosen by those of validation nodes" if _chosen(record) else "")
-
-
-def _learned(record: RunRecord) -> str:
-    if record.splits is None:
-        return "learned without labels by"
-    chosen = " (those of its validation nodes chose the epoch)" if _chosen(record) else ""
-    return (
-        f"class scores, learned from the labels of the training nodes of splits {plain(repr(record.splits))}{chosen} by"
-    )
 
 
 def _source(record: RunRecord) -> str:
@@ -135,38 +137,20 @@ def _features(record: RunRecord) -> str:
 
 def _columns(record: RunRecord) -> str:
     """Return what became of each column of the node table."""
-    if not record.node_columns:
-        return ""
-    rows = [HEADINGS, ["---"] * len(HEADINGS), *record.node_columns]
-    lines = ["| " + " | ".join(plain(cell) for cell in row) + " |" for row in rows]
-    return "\n".join(["## Columns", "", *lines])
+    return _table("Columns", HEADINGS, record.node_columns) if record.node_columns else ""
 
 
 def _scores(record: RunRecord) -> str:
-    if not record.scores:
-        return ""
-    lines = [
-        "## Scores",
-        "",
-        "| protocol | splits | accuracy % | NMI % | ARI % |",
-        "| --- | --- | ---: | ---: | ---: |",
-    ]
+    rows = []
     for scores in record.scores.values():
-        figures = (scores.accuracies, scores.nmi, scores.ari)
-        cells = " | ".join(_percent(values) for values in figures)
-        lines.append(f"| {plain(scores.protocol)} | {plain(scores.splits)} | {cells} |")
-    return "\n".join(lines)
+        figures = [mean_std([100 * value for value in part]) for part in (scores.accuracies, scores.nmi, scores.ari)]
+        rows.append((scores.protocol, scores.splits, *(f"{mean:.1f} ± {std:.1f}" for mean, std in figures)))
+    return _table("Scores", ("protocol", "splits", "accuracy %", "NMI %", "ARI %"), rows) if rows else ""
 
 
-def _percent(values: Iterable[float]) -> str:
-    mean, std = mean_std([100 * value for value in values])
-    return f"{mean:.1f} ± {std:.1f}"
-
-
-def _section(title: str, rows: dict[str, str]) -> str:
-    return "\n".join(
-        [f"## {title}", "", "| | |", "| --- | --- |", *(f"| {plain(k)} | {plain(v)} |" for k, v in rows.items())]
-    )
+def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [[plain(cell) for cell in headings], ["---"] * len(headings), *([plain(c) for c in row] for row in rows)]
+    return "\n".join([f"## {title}", "", *(f"| {' | '.join(line)} |" for line in lines)])
 
 
 def words(value: object) -> str:

@@ -20,10 +20,11 @@ from torch.utils._pytree import tree_leaves
 
 from ssge.errors import InputError
 from ssge.graph import Graph
+from ssge.io.sizes import in_words
 from ssge.methods import Method
 from ssge.ops.collective import alone
 from ssge.ops.random import Key
-from ssge.runs.estimate_streamed import random_graph, streaming_memory
+from ssge.runs.estimate_streamed import random_graph, streaming_memory, threads
 from ssge.runs.plan import Plan
 from ssge.training.batches import batches
 from ssge.training.streaming import can_stream
@@ -63,6 +64,14 @@ class Estimate(NamedTuple):
     memory: int
     seconds: float
 
+    def describe(self, epochs: int) -> str:
+        """Return the estimate in words."""
+        return (
+            f"{self.parameters:,} parameters; about {in_words(self.memory)} of memory beside the graph "
+            f"({in_words(available_memory())} free); about {self.seconds:.1f} s for {epochs} epochs on {threads()} "
+            f"of {os.cpu_count()}."
+        )
+
 
 class _Trial(NamedTuple):
     """Peak bytes, seconds of an epoch, and the additional seconds of the first."""
@@ -94,17 +103,17 @@ def estimate(graph: Graph, plan: Plan) -> Estimate:
 def check_memory(graph: Graph, plan: Plan, available: int | None = None) -> None:
     """Refuse a training for which the memory of this machine does not suffice.
 
-    What surely fits is not measured. ``available`` are the free bytes; default: what the system says.
+    A training that surely fits is not measured. ``available`` is the number of free bytes; default: `available_memory`.
     """
     free = available_memory() if available is None else available
     itemsize = 8 if plan.precision == "float64" else 4
     declared = plan.method.dense_memory(plan.config, graph.info, itemsize) + _parameters(graph, plan, itemsize)
-    if declared <= free and _generous(graph, plan, itemsize) + declared <= free:
+    if _generous(graph, plan, itemsize) + declared <= free:
         return
     needed = declared if declared > free else estimate(graph, plan).memory
     if needed > free:
         raise InputError(
-            f"Training needs about {_gigabytes(needed)} beside the graph, and {_gigabytes(free)} of memory are free: "
+            f"Training needs about {in_words(needed)} beside the graph, and {in_words(free)} of memory are free: "
             f"choose {_smaller(plan.config)}{_streamed(graph, plan, free)}"
             + (", or precision float32." if plan.precision == "float64" else ".")
         )
@@ -119,16 +128,6 @@ def available_memory() -> int:
     if limit.exists() and used.exists() and limit.read_text().strip().isdecimal():
         found.append(int(limit.read_text()) - int(used.read_text()))
     return int(min(found))
-
-
-def describe(found: Estimate, epochs: int) -> str:
-    """Return an estimate in words."""
-    threads = torch.get_num_threads()
-    return (
-        f"{found.parameters:,} parameters; about {_gigabytes(found.memory)} of memory beside the graph "
-        f"({_gigabytes(available_memory())} free); about {found.seconds:.1f} s for {epochs} epochs on "
-        f"{threads} thread{'' if threads == 1 else 's'} of {os.cpu_count()}."
-    )
 
 
 def _generous(graph: Graph, plan: Plan, itemsize: int) -> int:
@@ -170,7 +169,7 @@ def _streamed(graph: Graph, plan: Plan, free: int) -> str:
     """Name the commands that stream a graph from disk, for a method that can."""
     if not hasattr(plan.config, "batch_nodes"):
         return ""
-    # Whether it can does not depend on the widths, and the model asked for may not fit.
+    # Whether it can does not depend on the widths, and a model with those of the plan may not fit.
     small = {"blocks": ("learned",), "widths": (2,) * len(getattr(plan.config, "widths", ()))}
     small = {name: value for name, value in small.items() if hasattr(plan.config, name)}
     if not can_stream(replace(plan, config=plan.config.model_copy(update=small), start=None).build(graph)):
@@ -274,7 +273,3 @@ class _PeakMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _free(self, size: int) -> None:
         self.now -= size
-
-
-def _gigabytes(count: int) -> str:
-    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import time
 from dataclasses import replace
@@ -16,12 +17,15 @@ from ssge.graph import Graph
 from ssge.io.graph_folder import StoredGraph
 from ssge.io.graph_writer import write_graph
 from ssge.io.sizes import in_words
+from ssge.nn.blocks import LEARNED
 from ssge.nn.encoders import GCN
 from ssge.ops.random import Key
 from ssge.ops.streaming import StreamedAdjacency
 from ssge.runs.plan import Plan
 from ssge.training.streaming import streamed_view
 from ssge.training.trainer import step
+
+log = logging.getLogger(__name__)
 
 _NODES = 1 << 16
 _PLENTY = 1 << 40
@@ -35,7 +39,7 @@ class StreamedEstimate(NamedTuple):
     parameters
         Number of trained parameters.
     memory
-        Bytes of the process, as asked for.
+        Bytes that the process stays below.
     disk
         Bytes of unnamed files beside the graph.
     seconds
@@ -53,6 +57,14 @@ class StreamedEstimate(NamedTuple):
     panel: int
     passes: int
 
+    def describe(self, epochs: int) -> str:
+        """Return the estimate in words."""
+        return (
+            f"{self.parameters:,} parameters; streamed below {self.memory / 1e9:g} GB of memory: {self.panel:,} "
+            f"columns of all nodes at a time, {self.passes} passes over the edges an epoch, up to "
+            f"{in_words(self.disk)} of disk; about {self.seconds:,.0f} s for {epochs} epochs on {threads()}."
+        )
+
 
 def estimate_streamed(graph: StoredGraph, plan: Plan) -> StreamedEstimate:
     """Estimate a streamed training; takes some seconds.
@@ -61,6 +73,7 @@ def estimate_streamed(graph: StoredGraph, plan: Plan) -> StreamedEstimate:
     continues in proportion to the nodes. A panel narrower than a layer costs further passes over the edges, whose draws
     the trial does not have.
     """
+    plan = learned_alone(plan)
     method = plan.build(graph)
     view = streamed_view(method, graph)  # refuses what does not fit
     assert isinstance(view.adjacency, StreamedAdjacency)
@@ -86,14 +99,18 @@ def estimate_streamed(graph: StoredGraph, plan: Plan) -> StreamedEstimate:
     return StreamedEstimate(method.num_parameters, graph.memory, disk, seconds, panel, passes)
 
 
-def describe_streamed(found: StreamedEstimate, epochs: int) -> str:
-    """Return an estimate in words."""
-    threads = torch.get_num_threads()
-    return (
-        f"{found.parameters:,} parameters; streamed below {found.memory / 1e9:g} GB of memory: {found.panel:,} columns "
-        f"of all nodes at a time, {found.passes} passes over the edges an epoch, up to {in_words(found.disk)} of disk; "
-        f"about {found.seconds:,.0f} s for {epochs} epochs on {threads} thread{'' if threads == 1 else 's'}."
-    )
+def learned_alone(plan: Plan) -> Plan:
+    """Return the plan for a graph on disk, without blocks beside the learned columns: these are computed in memory."""
+    if getattr(plan.config, "blocks", LEARNED) == LEARNED:
+        return plan
+    log.info("A graph on disk is embedded by its learned columns alone, without blocks beside them.")
+    return replace(plan, config=plan.config.model_copy(update={"blocks": LEARNED, "block_weights": None}))
+
+
+def threads() -> str:
+    """Return the number of threads in words."""
+    count = torch.get_num_threads()
+    return f"{count} thread{'' if count == 1 else 's'}"
 
 
 def check_loading(graph: StoredGraph, available: int) -> None:

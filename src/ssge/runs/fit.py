@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,11 +21,11 @@ from ssge.graph import Graph
 from ssge.io.embeddings import Embedding, forget
 from ssge.io.graph_folder import StoredGraph
 from ssge.methods import Method
-from ssge.nn.blocks import LEARNED
 from ssge.ops.collective import world
 from ssge.ops.random import Key
 from ssge.records import RunRecord, peak_memory_mb
 from ssge.runs.estimate import check_memory
+from ssge.runs.estimate_streamed import learned_alone
 from ssge.runs.folder import RunFolder
 from ssge.runs.plan import Plan
 from ssge.runs.verdict import diagnose
@@ -35,14 +33,11 @@ from ssge.schema import FeatureSchema
 from ssge.training.best import Best
 from ssge.training.checkpoint import Checkpoint, describe_run
 from ssge.training.distributed import check_divisible, is_main
-from ssge.training.interrupt import Interrupt
-from ssge.training.progress import progress
+from ssge.training.observers import progress, stop_on_signals
 from ssge.training.streaming import streamed_view
 from ssge.training.trainer import Epoch, Observer, Trained, train
 
-log = logging.getLogger(__name__)
-
-_GO_ON = "The last checkpoint is kept: continue with --resume, with any number of processes."
+_RESUMABLE = "The last checkpoint is kept: continue with --resume, with any number of processes."
 _NOTHING_KEPT = "There was no checkpoint yet."
 _SAMPLE = 1 << 13
 """Rows of the embedding of a streamed graph from which its label-free figures are taken."""
@@ -87,7 +82,7 @@ def fit(
     splits
         Kind of splits on whose training nodes a supervised method learns.
     checkpoint_every, resume, force
-        Of the folder: epochs between checkpoints, go on with an unfinished run, replace a run.
+        Of the folder: epochs between checkpoints, continue an unfinished run, replace a run.
     quiet
         Show no progress.
     observers
@@ -95,27 +90,26 @@ def fit(
     """
     if graph.num_nodes < 2:
         raise InputError(f"{graph.name} must have at least 2 nodes to learn from; received {graph.num_nodes}.")
-    if plan.device.type == "cpu" and isinstance(graph, Graph):
+    if not isinstance(graph, Graph):
+        plan = learned_alone(plan)
+    elif plan.device.type == "cpu":
         check_memory(graph, plan)
-    if not isinstance(graph, Graph) and getattr(plan.config, "blocks", LEARNED) != LEARNED:
-        log.info("A graph on disk is embedded by its learned columns alone, without blocks beside them.")
-        plan = replace(plan, config=plan.config.model_copy(update={"blocks": LEARNED}))
     settings = json.loads(plan.config.model_dump_json())
     seen, best = _visible(graph, plan, splits, facts_of(dataset) if dataset else None)
     method = plan.build(graph)
     check_divisible(method)
     with ExitStack() as stack:
-        watching: list[Observer] = [*observers, stack.enter_context(Interrupt())]
+        watching: list[Observer] = [*observers, stack.enter_context(stop_on_signals())]
         checkpoint = None
         if folder is not None:
-            work = stack.enter_context(folder.claim(force, resume)) if is_main() else folder.work
             if is_main():
-                work.begin(settings)
-                watching.insert(0, stack.enter_context(work.history()))
+                stack.enter_context(folder.claim(force, resume))
+                folder.begin(settings)
+                watching.insert(0, stack.enter_context(folder.history()))
             if isinstance(seen, StoredGraph):
-                seen = seen.streamed(seen.memory, work.path)
+                seen = seen.streamed(seen.memory, folder.work)
             described = describe_run(method, seen, plan.seed, best)
-            checkpoint = Checkpoint(work.checkpoint, described, checkpoint_every, resume)
+            checkpoint = Checkpoint(folder.checkpoint, described, checkpoint_every, resume)
         if not quiet and is_main():
             title = f"{method.title} on {graph.name}, seed {plan.seed}"
             watching.append(stack.enter_context(progress(plan.config.epochs, title)))
@@ -124,31 +118,24 @@ def fit(
             trained = train(method, prepared, Key(plan.seed), best=best, observers=watching, checkpoint=checkpoint)
         except LostProcessError as error:
             resumable = checkpoint is not None and checkpoint.path.exists()
-            raise LostProcessError(f"{error} {_GO_ON if resumable else _NOTHING_KEPT}") from error
+            raise LostProcessError(f"{error} {_RESUMABLE if resumable else _NOTHING_KEPT}") from error
         if trained.embedding is None:
             kept = "" if folder is None else f" The state is kept in {folder.path}: continue with --resume."
             raise InterruptedRun(f"Stopped after epoch {len(trained.history)} of {plan.config.epochs}.{kept}")
-        figures = {}
+        run = _finished(
+            graph, plan, method, trained, config=settings, dataset=dataset or graph.name, reading=reading or {},
+            splits=splits if method.supervised else None,
+        )  # fmt: skip
         if isinstance(seen, Graph) and is_main() and not method.supervised:
-            figures = diagnose(method, _untrained(seen, plan), seen, prepared)
-        run = _run(graph, plan, method, trained, figures, settings, dataset, reading, splits)
+            untrained = plan.build(seen) if method.trained and plan.start is None else None
+            run.record.diagnostics |= diagnose(method, untrained, seen, prepared)
         if folder is not None and is_main():
             folder.write(run)
     return run
 
 
-def _run(
-    graph: Graph | StoredGraph,
-    plan: Plan,
-    method: Method,
-    trained: Trained,
-    figures: dict[str, float],
-    settings: dict[str, Any],
-    dataset: str | None,
-    reading: dict[str, Any] | None,
-    splits: SplitKind,
-) -> Run:
-    """Return a finished training as a run, with its record."""
+def _finished(graph: Graph | StoredGraph, plan: Plan, method: Method, trained: Trained, **facts: Any) -> Run:
+    """Return a finished training as a run; ``facts`` go into its record."""
     assert trained.embedding is not None
     found = trained.embedding
     embedding = Embedding(graph.node_ids, found.cpu().numpy() if isinstance(found, Tensor) else found)
@@ -159,14 +146,11 @@ def _run(
     check_vectors(sample)
     record = RunRecord.now(
         method.name,
-        dataset=dataset or graph.name,
+        **facts,
         name=graph.name,
         seed=plan.seed,
-        config=settings,
         recipe=plan.recipe,
-        reading=reading or {},
         warm_start=plan.start.name if plan.start else None,
-        splits=splits if method.supervised else None,
         graph=graph.info._asdict(),
         columns=embedding.vectors.shape[1],
         statistics=_statistics(graph),
@@ -177,18 +161,13 @@ def _run(
         seconds=trained.seconds,
         peak_memory_mb=peak_memory_mb(),
         final=trained.kept,
-        diagnostics=geometry(sample) | figures,
+        diagnostics=geometry(sample),
         device=str(plan.device),
         precision=plan.precision,
         threads=torch.get_num_threads(),
         processes=world(),
     )
     return Run(record, trained.history, embedding, method, graph.schema)
-
-
-def _untrained(graph: Graph, plan: Plan) -> Method | None:
-    """Return the method before training, with which the trained one is compared; None if it started from another."""
-    return plan.build(graph) if plan.method.trained and plan.start is None else None
 
 
 def check_vectors(vectors: NDArray[np.floating[Any]]) -> None:
@@ -202,7 +181,7 @@ def check_vectors(vectors: NDArray[np.floating[Any]]) -> None:
 def _visible(
     graph: Graph | StoredGraph, plan: Plan, splits: SplitKind, facts: Facts | None
 ) -> tuple[Graph | StoredGraph, Best | None]:
-    """Return the graph as training may see it, and what chooses the best epoch on validation nodes, if asked for."""
+    """Return the graph with the labels that training may use, and what chooses the best epoch, if the method does."""
     if not plan.method.supervised:
         return graph.without_labels(), None
     if isinstance(graph, StoredGraph):
@@ -219,17 +198,15 @@ def _visible(
 
 
 def _statistics(graph: Graph | StoredGraph) -> dict[str, float]:
+    """Return the degrees of a graph and whether it has weights; a graph on disk knows them."""
     if isinstance(graph, StoredGraph):
-        return {
-            "mean_degree": graph.num_edges / graph.num_nodes,
-            "max_degree": float(graph.max_degree),
-            "isolated_nodes": float(graph.isolated),
-            "weighted": float(graph.weighted),
-        }
-    degree = np.bincount(graph.edges[1], minlength=graph.num_nodes)
+        largest, isolated, weighted = graph.max_degree, graph.isolated, graph.weighted
+    else:
+        degree = np.bincount(graph.edges[1], minlength=graph.num_nodes)
+        largest, isolated, weighted = int(degree.max()), int((degree == 0).sum()), graph.weights is not None
     return {
-        "mean_degree": float(degree.mean()),
-        "max_degree": float(degree.max()),
-        "isolated_nodes": float((degree == 0).sum()),
-        "weighted": float(graph.weights is not None),
+        "mean_degree": graph.num_edges / graph.num_nodes,
+        "max_degree": float(largest),
+        "isolated_nodes": float(isolated),
+        "weighted": float(weighted),
     }

@@ -52,9 +52,24 @@ class RunFolder:
         return self.path / CARD
 
     @property
-    def work(self) -> WorkFolder:
-        """The files of an unfinished run, for reading; `claim` gives them for writing."""
-        return WorkFolder(self.path / storage.WORK)
+    def work(self) -> Path:
+        """Hidden folder of an unfinished run."""
+        return self.path / storage.WORK
+
+    @property
+    def work_config(self) -> Path:
+        """The resolved settings of an unfinished run."""
+        return self.work / CONFIG
+
+    @property
+    def checkpoint(self) -> Path:
+        """State of an unfinished training."""
+        return self.work / CHECKPOINT
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether there is a run to resume."""
+        return self.work_config.exists()
 
     @property
     def complete(self) -> bool:
@@ -63,7 +78,7 @@ class RunFolder:
         return bool(storage.checksums(self.path))
 
     @contextmanager
-    def claim(self, force: bool = False, resume: bool = False) -> Iterator[WorkFolder]:
+    def claim(self, force: bool = False, resume: bool = False) -> Iterator[None]:
         """Hold the folder for a new run. Nothing that another run or anybody else left there is lost.
 
         Parameters
@@ -78,34 +93,56 @@ class RunFolder:
         made = not self.path.exists()
         try:
             storage.settle(self.path)
-            with storage.locked(self.path) as path:
-                work = WorkFolder(path)
-                self._check(work, force, resume)
+            with storage.locked(self.path):
+                self._check(force, resume)
                 if not resume:
-                    work.clear()
+                    self._clear()
                 try:
-                    yield work
+                    yield
                 except BaseException:
-                    if not work.checkpoint.exists():  # nothing to resume from
-                        work.clear()
+                    if not self.checkpoint.exists():  # nothing to resume from
+                        self._clear()
                     raise
         finally:
             if made and self.path.is_dir() and not any(self.path.iterdir()):
                 self.path.rmdir()
 
-    def _check(self, work: WorkFolder, force: bool, resume: bool) -> None:
+    def _check(self, force: bool, resume: bool) -> None:
         if foreign := storage.foreign_files(self.path, FILES, RECORD):
             raise InputError(
                 f"{self.path} holds {foreign[0]}, which no run of this version has written; choose another folder."
             )
         there = bool(storage.checksums(self.path))
-        if resume and there and not work.unfinished:
+        if resume and there and not self.unfinished:
             raise InputError(f"The run in {self.path} is complete; nothing to resume.")
-        if (there or work.unfinished) and not (force or (resume and work.unfinished)):
-            found, go_on = (RECORD, "") if not work.unfinished else (CONFIG, " or --resume it,")
+        if (there or self.unfinished) and not (force or (resume and self.unfinished)):
+            found, go_on = (RECORD, "") if not self.unfinished else (CONFIG, " or --resume it,")
             raise InputError(
                 f"{self.path} holds another run ({found}); choose another folder,{go_on} or --force to replace it."
             )
+
+    def _clear(self) -> None:
+        """Remove what an unfinished run has left."""
+        for file in self.work.iterdir() if self.work.is_dir() else ():
+            if file.is_file() and file.name != "lock":
+                file.unlink()
+
+    def begin(self, settings: dict[str, Any]) -> None:
+        """Write the settings of a claimed run, unless a checkpoint holds those that the run began with."""
+        if not self.checkpoint.exists():
+            with atomic(self.work_config) as temporary:
+                temporary.write_text(write_toml(settings), "utf-8")
+
+    @contextmanager
+    def history(self) -> Iterator[Callable[[dict[str, Any]], None]]:
+        """Yield an observer that appends each epoch to the history at once, so that a killed run leaves it."""
+        with (self.work / HISTORY).open("a", encoding="utf-8") as file:
+
+            def append(line: dict[str, Any]) -> None:
+                file.write(json.dumps(line) + "\n")
+                file.flush()
+
+            yield append
 
     def write(self, run: Run) -> None:
         """Write everything that a finished run leaves; the folder must be claimed."""
@@ -157,57 +194,12 @@ class RunFolder:
         if not self.path.is_dir():
             raise InputError(f"No such run: {self.path}.")
         if not self.complete:
-            if self.work.unfinished:
+            if self.unfinished:
                 raise InputError(f"The run in {self.path} is not finished; continue with ssge fit ... --resume.")
             old = " of this version" if self.record.exists() else ""
             raise InputError(f"No run{old} in {self.path}: {storage.SUMS} is missing or damaged.")
         storage.verify(self.path, name)
         return self.path / name
-
-
-@dataclass(frozen=True)
-class WorkFolder:
-    """The files of an unfinished run."""
-
-    path: Path
-
-    @property
-    def config(self) -> Path:
-        """The resolved settings."""
-        return self.path / CONFIG
-
-    @property
-    def checkpoint(self) -> Path:
-        """State of the training."""
-        return self.path / CHECKPOINT
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether there is a run to resume."""
-        return self.config.exists()
-
-    def begin(self, settings: dict[str, Any]) -> None:
-        """Write the settings, unless a checkpoint is there, which holds those of the run that began."""
-        if not self.checkpoint.exists():
-            with atomic(self.config) as temporary:
-                temporary.write_text(write_toml(settings), "utf-8")
-
-    @contextmanager
-    def history(self) -> Iterator[Callable[[dict[str, Any]], None]]:
-        """Yield an observer that appends each epoch to the history at once, so that a killed run leaves it."""
-        with (self.path / HISTORY).open("a", encoding="utf-8") as file:
-
-            def append(line: dict[str, Any]) -> None:
-                file.write(json.dumps(line) + "\n")
-                file.flush()
-
-            yield append
-
-    def clear(self) -> None:
-        """Remove what an unfinished run has left."""
-        for file in self.path.iterdir() if self.path.is_dir() else ():
-            if file.is_file() and file.name != "lock":
-                file.unlink()
 
 
 def read_vectors(path: Path) -> Embedding:

@@ -70,15 +70,10 @@ def suggest_links(
             log.warning("The vectors may have seen the held-out edges, so the figures may be too high.")
             return vectors
         log.info("Training again without the held-out edges; the run took %.1f s.", record.seconds)
-        return fit_again(record, left)
+        precision: Any = record.precision
+        again = plan(left.info, record.method, settings=record.config, seed=record.seed, precision=precision)
+        return fit(left, again).embedding.vectors
 
     model, scores, hits_at = calibrate(graph, embed, share, seed, features=record is not None)
     evidence = Evidence(graph, vectors, features=record is not None)
     return Suggestions(likely_links(evidence, model, k, nodes), scores, hits_at, model.weights)
-
-
-def fit_again(record: RunRecord, graph: Graph) -> NDArray[np.floating[Any]]:
-    """Return the embedding of a graph by a model trained on it with the settings and the seed of a run."""
-    precision: Any = record.precision
-    again = plan(graph.info, record.method, settings=record.config, seed=record.seed, precision=precision)
-    return fit(graph, again).embedding.vectors

@@ -1,9 +1,9 @@
-"""Names instead of numbers: columns of the node table beside the nodes of an embedding, and nodes asked for by name."""
+"""Names of nodes: columns of the node table for the nodes of an embedding, and tables of answers with these columns."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,22 +13,24 @@ from numpy.typing import NDArray
 
 from ssge.datasets import facts_of, load
 from ssge.errors import InputError, UnknownNameError, cut, printable, shown
-from ssge.io.embeddings import Embedding, alike, find_ids
+from ssge.io.embeddings import alike, find_ids
 from ssge.io.nodes import ID, KNOWN, codes
 from ssge.io.options import ReadOptions
 from ssge.io.reading import own_nodes
 from ssge.io.sources import LIMIT
 from ssge.io.sql import is_sql, parse, read_tables
 from ssge.io.tables import ArrowTable, Table, named, open_table, position
+from ssge.ops.neighbors import Metric, Neighbors
 from ssge.records import RunRecord
-from ssge.runs.folder import RunFolder, read_vectors
+from ssge.tasks.clusters import Clusters
 
 log = logging.getLogger(__name__)
 
 LABEL = "label"
 """What the classes of a dataset are called as a column."""
 _MOST_LISTED = 10
-_TABLE = ("id", "delimiter", "header", "limit")
+TABLE = ("id", "delimiter", "header", "limit")
+"""The options of reading that concern the node table as a whole."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +69,28 @@ class Names:
 
         return {name: pa.array(values).take(pa.array(rows)) for name, values in self.columns.items()}
 
-    def positions(self, asked: Sequence[Any]) -> NDArray[np.int64]:
-        """Return the rows of nodes that are asked for by id, or by their name in the first column.
+    def table(self, own: dict[str, Any], **nodes: NDArray[np.int64]) -> dict[str, Any]:
+        """Return columns about nodes, then the shown columns of these nodes.
+
+        ``nodes`` are rows by the name of their column of ids, which stands before the names of the shown columns unless
+        it is ``id``.
+        """
+        shown = {
+            name if end == "id" else f"{end} {name}": values
+            for end, rows in nodes.items()
+            for name, values in self.take(rows).items()
+        }
+        return own | {name: values for name, values in shown.items() if name not in own}
+
+    def positions(self, nodes: Sequence[Any]) -> NDArray[np.int64]:
+        """Return the rows of nodes, given by id or by their name in the first column.
 
         An id comes first, then a name as it is written, then one that differs in case alone. A name of several nodes
         is an error that lists them.
         """
-        rows = find_ids(self.node_ids, asked)
+        rows = find_ids(self.node_ids, nodes)
         for i in np.flatnonzero(rows < 0).tolist():
-            rows[i] = self._named(str(asked[i]))
+            rows[i] = self._named(str(nodes[i]))
         return rows
 
     def _named(self, name: str) -> int:
@@ -92,15 +107,6 @@ class Names:
             more = f" and {len(found) - _MOST_LISTED:,} more" if len(found) > _MOST_LISTED else ""
             raise InputError(f"{column} is {shown(name)} for {len(found):,} nodes; ask by id: {printable(some)}{more}.")
         return found[0]
-
-
-def open_named(
-    run: Path, show: str | Sequence[str] | None = None, nodes: Any = None, id: str | None = None
-) -> tuple[Embedding, Names]:
-    """Read the embedding in a run's folder or a file, and columns of its nodes; see `read_names`."""
-    embedding = read_vectors(run)
-    record = RunFolder(run).read_record() if run.is_dir() and show is not None else None
-    return embedding, read_names(embedding.node_ids, show, record, nodes=nodes, id=id)
 
 
 def read_names(
@@ -130,13 +136,13 @@ def read_names(
     if show is None:
         return Names(node_ids)
     if nodes is not None:
-        asked = [id, *([show] if isinstance(show, str) else show)]
-        return _from_table(node_ids, show, open_table(nodes, "nodes", ReadOptions(), KNOWN, asked), id)
+        names = [id, *([show] if isinstance(show, str) else show)]
+        return _from_table(node_ids, show, open_table(nodes, "nodes", ReadOptions(), KNOWN, names), id)
     if record is None:
         raise InputError("show names columns of a node table, and an embedding knows none: give nodes=...")
     if facts_of(record.dataset) is not None:
         return _from_dataset(node_ids, show, record.dataset)
-    options = {key: value for key, value in record.reading.items() if key in _TABLE}
+    options = {key: value for key, value in record.reading.items() if key in TABLE}
     if "nodes" in record.reading:
         if not Path(record.reading["nodes"]).exists():
             raise InputError(f"The node table of the run, {record.reading['nodes']}, is gone: give nodes=...")
@@ -159,7 +165,7 @@ def as_text(value: Any) -> str:
 
 
 def wanted(show: str | Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the names of columns that are asked for; a comma separates two, unless a column has it in its name."""
+    """Return the names of the columns to show; commas separate names, unless a column has them in its name."""
     entries = [show] if isinstance(show, str) else list(show)
     split = [[entry] if entry in names else entry.split(",") for entry in entries]
     found = list(dict.fromkeys(name.strip() for part in split for name in part if name.strip()))
@@ -213,3 +219,46 @@ def _from_dataset(node_ids: NDArray[Any], show: str | Sequence[str], dataset: st
 def _plain(value: Any) -> Any:
     """Return text, a number or a truth value as it is, and anything else, such as a date or a list, as text."""
     return value if value is None or isinstance(value, str | int | float | bool) else cut(str(value))
+
+
+def value_of(metric: Metric) -> str:
+    """Return what the score of a neighbor is called."""
+    return "cosine" if metric == "cosine" else "distance"
+
+
+def neighbor_columns(
+    names: Names, rows: NDArray[np.int64], found: Neighbors, metric: Metric, size: int = 1 << 14
+) -> Iterator[dict[str, Any]]:
+    """Yield id, rank, neighbor and its score, then the shown columns of both, in batches of some nodes."""
+    k = found.position.shape[1]
+    for start in range(0, len(rows), size):
+        part = slice(start, start + size)
+        near = found.position[part].ravel()
+        there = near >= 0  # fewer than k, where linked nodes are left out
+        query, near = np.repeat(rows[part], k)[there], near[there]
+        own = {
+            "id": names.node_ids[query],
+            "rank": np.tile(np.arange(1, k + 1), len(rows[part]))[there],
+            "neighbor": names.node_ids[near],
+            value_of(metric): found.score[part].ravel()[there],
+        }
+        yield names.table(own, id=query, neighbor=near)
+
+
+def pair_columns(names: Names, pairs: NDArray[np.int64], own: dict[str, Any]) -> dict[str, Any]:
+    """Return the ids of two nodes per row and the columns about them, then the shown columns of both."""
+    first, second = pairs
+    ends = {"source": names.node_ids[first], "target": names.node_ids[second]}
+    return names.table(ends | own, source=first, target=second)
+
+
+def cluster_columns(names: Names, found: Clusters) -> dict[str, Any]:
+    """Return id, cluster and distance from its center, then the shown columns."""
+    own = {"id": names.node_ids, "cluster": found.cluster, "distance": found.distance}
+    return names.table(own, id=np.arange(len(names.node_ids)))
+
+
+def outlier_columns(names: Names, scores: NDArray[np.float64]) -> dict[str, Any]:
+    """Return id and score of all nodes, the highest first, then the shown columns."""
+    order = np.argsort(-scores, kind="stable")
+    return names.table({"id": names.node_ids[order], "score": scores[order]}, id=order)

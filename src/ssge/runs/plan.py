@@ -16,8 +16,7 @@ from ssge.io.graph_folder import StoredGraph
 from ssge.methods import METHODS, BaseConfig, Method
 from ssge.runs.recipes import Recipe, load_recipe, read_toml
 from ssge.training.checkpoint import build
-from ssge.training.device import choose_device
-from ssge.training.precision import Precision, choose_precision
+from ssge.training.device import Precision, choose_device, choose_precision
 
 _CPU = torch.device("cpu")
 
@@ -78,7 +77,7 @@ def plan(
     info: GraphInfo,
     method: str | None = None,
     *,
-    recipe: str | None = None,
+    recipe: str | Recipe | None = None,
     config_file: Path | None = None,
     settings: Mapping[str, Any] | None = None,
     start: Start | None = None,
@@ -89,8 +88,8 @@ def plan(
     """Resolve what a run will do on a graph of some size.
 
     Settings are layered, later ones win: the method's defaults for the graph (or those of the start, or the fixed ones
-    where a recipe is given), the recipe, the file, ``settings``. Where widths are given, no blocks stand beside the
-    last layer unless they are given too.
+    where a recipe is given), the recipe, the file, ``settings``. Where widths are given, the embedding is the last
+    layer alone, unless blocks are given too.
 
     Parameters
     ----------
@@ -99,7 +98,7 @@ def plan(
     method
         Name of the method; default: that of the start or of the recipe, else ``ssge``.
     recipe
-        Name of a recipe or path of a TOML file.
+        A recipe, its name, or the path of a TOML file.
     config_file
         TOML file of settings, such as the ``config.toml`` of a run.
     settings
@@ -109,7 +108,7 @@ def plan(
     seed, device, precision
         See `Plan`.
     """
-    chosen = load_recipe(recipe) if recipe else None
+    chosen = load_recipe(recipe) if isinstance(recipe, str) else recipe
     name = choose_method(method, chosen, start)
     cls = METHODS[name]
     if isinstance(seed, bool) or not 0 <= seed < 2**63:
@@ -161,7 +160,7 @@ def resolve_config(method: str, *layers: Mapping[str, Any]) -> BaseConfig:
 
 
 def info_for(method: type[Method], graph: Graph | StoredGraph) -> GraphInfo:
-    """Return the sizes that a method is built from; only a supervised one is told the number of classes."""
+    """Return the sizes that a method is built from; only a supervised method gets the number of classes."""
     if not method.supervised:
         return graph.info
     if graph.labels is None or isinstance(graph, StoredGraph):

@@ -43,15 +43,17 @@ def recipes() -> Registry[Path]:
 
 
 def load_recipe(name: str) -> Recipe:
-    """Load a recipe by name (``ssge/cora``) or from a TOML file of one's own."""
+    """Load a recipe by name (``ssge/cora``) or from a TOML file."""
     own = Path(name)
-    if own.suffix == ".toml":
-        return _read(own, own.stem)
-    return _read(recipes()[name], recipes().canonical(name))
+    path, name = (own, own.stem) if own.suffix == ".toml" else (recipes()[name], recipes().canonical(name))
+    try:
+        return Recipe(name=name, **read_toml(path))
+    except (ValidationError, TypeError) as error:
+        raise InputError(f"{path} is not a recipe: {one_line(error)}") from None
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file; what is wrong with it is said in one line."""
+    """Read a TOML file; an error has one line."""
     if path.is_dir() or not path.exists():
         raise InputError(f"No such file: {path}.")
     try:
@@ -74,10 +76,3 @@ def write_toml(values: dict[str, Any]) -> str:
     import tomli_w
 
     return tomli_w.dumps({key: value for key, value in values.items() if value is not None})
-
-
-def _read(path: Path, name: str) -> Recipe:
-    try:
-        return Recipe(name=name, **read_toml(path))
-    except (ValidationError, TypeError) as error:
-        raise InputError(f"{path} is not a recipe: {one_line(error)}") from None

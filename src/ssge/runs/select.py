@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -17,7 +17,6 @@ from torch import Tensor
 from ssge.errors import InputError
 from ssge.graph import Graph
 from ssge.io.graph_folder import StoredGraph
-from ssge.methods import Method
 from ssge.methods.ssge import SSGEConfig
 from ssge.ops.adjacency import Adjacency
 from ssge.ops.collective import world
@@ -26,9 +25,8 @@ from ssge.ops.held_out import held_out_scores
 from ssge.ops.random import Key
 from ssge.runs.estimate import check_memory
 from ssge.runs.plan import Plan
-from ssge.training.progress import progress
+from ssge.training.observers import progress
 from ssge.training.trainer import Epoch, Observer, train
-from ssge.views import View
 
 log = logging.getLogger(__name__)
 
@@ -69,11 +67,11 @@ def select(graph: Graph | StoredGraph, plan: Plan, quiet: bool = True) -> Plan:
         for epochs, weight in product(EPOCHS, WEIGHTS)
     ]
     found, done = [], 0
-    with ExitStack() as stack:
-        show = None if quiet else stack.enter_context(progress(sum(c.epochs for c in tried), f"Select on {graph.name}"))
+    total, title = sum(config.epochs for config in tried), f"Select on {graph.name}"
+    with nullcontext() if quiet else progress(total, title) as show:
         for config in tried:
-            watching: list[Observer] = [] if show is None else [partial(_shifted, show, done)]
-            found.append(_score(graph, replace(plan, config=config), watching))
+            observers: list[Observer] = [] if show is None else [partial(_shifted, show, done)]
+            found.append(_score(graph, replace(plan, config=config), observers))
             done += config.epochs
     best = max(range(len(tried)), key=found.__getitem__)
     log.info(
@@ -88,13 +86,13 @@ def _shifted(show: Observer, done: int, line: Epoch) -> None:
     show({**line, "epoch": done + line["epoch"]})
 
 
-def _score(graph: Graph, plan: Plan, watching: list[Observer]) -> float:
+def _score(graph: Graph, plan: Plan, observers: list[Observer]) -> float:
     """Train as planned and return the held-out score of the embedding."""
     method = plan.build(graph)
     view = method.prepare(graph.without_labels())
-    train(method, view, Key(plan.seed), observers=watching)
-    return float(held_out_scores(view.features, view.adjacency, partial(_embedded, method, view))[0])
+    train(method, view, Key(plan.seed), observers=observers)
 
+    def embedded(features: Features, adjacency: Adjacency, _: Tensor) -> Iterator[Tensor]:
+        yield method.encode(view._replace(features=features, adjacency=adjacency))
 
-def _embedded(method: Method, view: View, features: Features, adjacency: Adjacency, _: Tensor) -> Iterator[Tensor]:
-    yield method.encode(view._replace(features=features, adjacency=adjacency))
+    return float(held_out_scores(view.features, view.adjacency, embedded)[0])

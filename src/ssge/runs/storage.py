@@ -54,11 +54,8 @@ def verify(folder: Path, *names: str) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[Path]:
-    """Hold the folder as its only writer, and yield its working folder.
-
-    The lock is the operating system's, so it dies with the process.
-    """
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder as its only writer; the lock is the operating system's, so it dies with the process."""
     work = folder / WORK
     path = work / "lock"
     just_now = InputError(f"{folder} was written by another process just now.")
@@ -80,7 +77,7 @@ def locked(folder: Path) -> Iterator[Path]:
         file.flush()
         shutil.rmtree(work / "new", ignore_errors=True)  # of a process that died
         try:
-            yield work
+            yield
         finally:
             if _is_at(path, file) and {entry.name for entry in work.iterdir()} <= {"lock", "new"}:
                 _discard(folder)  # nothing to resume

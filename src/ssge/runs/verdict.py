@@ -1,7 +1,7 @@
-"""What a fit is worth, judged without labels: a few figures, and two sentences that say what they mean.
+"""The quality of a fit without labels: a few figures, and two sentences that say what they mean.
 
-- ``held_out_edges``: half of the edges are taken out, the model embeds the rest, and AUC says how often the ends of an
-  edge that was taken out are more alike (cosine) than two nodes drawn at random. 0.5 means that edges join strangers.
+- ``held_out_edges``: half of the edges are held out, the model embeds the rest, and AUC says how often the ends of a
+  held-out edge are more alike (cosine) than two nodes drawn at random. At 0.5, edges do not join similar nodes.
 - ``alignment_features``, ``_propagated``, ``_learned``: how well features, the best way to propagate them and the
   trained encoder tell which nodes are alike in features and neighbors that they were not made of
   (`ssge.ops.held_out`).
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ssge.evaluation.edges import edge_figures
 from ssge.graph import Graph
 from ssge.methods import Method
 from ssge.ops.adjacency import Adjacency
@@ -29,12 +30,11 @@ from ssge.ops.propagation import FILTERS, all_filtered
 from ssge.ops.random import Key
 from ssge.views import View
 
-_PAIRS = 20_000
 COLLAPSED = 2.0
 """Effective rank below which all rows lie near one line."""
 WEAK = 0.005
 """Alignment of training-free rows below which features are too weak to judge by."""
-STRANGERS = 0.55
+STRUCTURELESS = 0.55
 """AUC of held-out edges below which edges do not join similar nodes."""
 UNCHANGED = 0.99
 """Alignment of a trained encoder with its own beginning, above which training has changed little."""
@@ -98,32 +98,31 @@ def verdict(figures: Mapping[str, float]) -> str:
         figures.get(f"alignment_{name}", 0.0) for name in ("features", "propagated", "learned")
     )
     free = max(features, propagated)
-    told = free > WEAK
     if rank < COLLAPSED:
         return (
-            f"Collapsed: the rows vary along {rank:.1f} directions only, so nodes can hardly be told apart. Try a "
+            f"Collapsed: the rows vary along {rank:.1f} directions only, so nodes can hardly be distinguished. Try a "
             "larger uniformity weight or a smaller learning rate, and look for features that are all alike."
         )
     if figures.get("alignment_untrained", 0.0) > UNCHANGED:
         return (
-            "Undertrained: the encoder says almost the same as before training (alignment "
+            "Undertrained: the encoder is almost the same as before training (alignment "
             f"{figures['alignment_untrained']:.3f}). Train for more epochs, or compare with ssge fit --method ssgc."
         )
-    if edges is not None and edges < STRANGERS:
+    if edges is not None and edges < STRUCTURELESS:
         return (
             f"Structureless: nodes that an edge joins are hardly more alike than any two (AUC {edges:.2f} on edges "
             "that were held out). The features carry what there is; expect little from clusters and neighbors."
         )
-    if told and "alignment_learned" in figures and learned < BEHIND * free:
+    if free > WEAK and "alignment_learned" in figures and learned < BEHIND * free:
         better = "plain features" if features > propagated else "propagated features"
         return (
-            f"No better than propagation: {better} say more about held-out features than the encoder (alignment "
+            f"No better than propagation: {better} predict held-out features better than the encoder (alignment "
             f"{free:.3f}, {learned:.3f}). The columns beside it hold them; ssge fit --method ssgc gives them alone."
         )
     parts = [f"an effective rank of {rank:.0f}"] if np.isfinite(rank) else []
     parts += [] if edges is None else [f"AUC {edges:.2f} on edges that were held out"]
     parts += [f"alignment {learned:.3f} with held-out features, {free:.3f} without training"] if learned else []
-    return f"Good: {', '.join(parts) or 'nothing speaks against it'}. None of this has seen a label."
+    return f"Good: {', '.join(parts) or 'no sign of a problem'}. No labels were used."
 
 
 @torch.no_grad()
@@ -136,18 +135,4 @@ def _held_out_edges(method: Method, graph: Graph) -> float:
         return 0.5
     weights = None if graph.weights is None else graph.weights[kept]
     rows = method.embed(replace(graph, edges=graph.edges[:, kept], weights=weights)).double()
-    rows = torch.nn.functional.normalize(rows - rows.mean(0), dim=1)
-    rng = np.random.default_rng(0)
-    held = graph.edges[:, ~kept]
-    held = held[:, rng.permutation(held.shape[1])[:_PAIRS]]
-    drawn = rng.integers(graph.num_nodes, size=held.shape)
-    drawn = drawn[:, drawn[0] != drawn[1]]
-    joined, others = ((rows[ends[0]] * rows[ends[1]]).sum(1).numpy() for ends in (held, drawn))
-    return _auc(joined, others)
-
-
-def _auc(above: np.ndarray, below: np.ndarray) -> float:
-    """Return the probability that a value of the first kind is larger than one of the second; ties count half."""
-    ordered = np.sort(below)
-    ranks = np.searchsorted(ordered, above, "left") + np.searchsorted(ordered, above, "right")
-    return float(ranks.mean() / (2 * max(below.size, 1)))
+    return edge_figures((rows - rows.mean(0)).cpu().numpy(), graph.edges[:, ~kept]).get("edge_auc", 0.5)

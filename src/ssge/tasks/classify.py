@@ -44,7 +44,7 @@ def classify(
     """Learn a logistic regression from the labeled nodes and apply it to all others.
 
     Columns are standardized by the training nodes. C is chosen by stratified cross-validation on accuracy, the
-    strongest penalty of equals. The scores come from nested cross-validation: in each fold C is chosen anew from the
+    strongest penalty of equals. The scores come from nested cross-validation: in each fold C is chosen again from the
     training part, and the held-out nodes are scored once.
 
     Parameters
@@ -64,7 +64,7 @@ def classify(
     Notes
     -----
     Embeddings are learned without labels. The held-out nodes took part in training, but their classes did not: the
-    scores are honest for nodes of this graph (the transductive setting). They say nothing about nodes that join later,
+    scores hold for nodes of this graph (the transductive setting). They do not hold for nodes that join later,
     and are too high for embeddings that were tuned on these labels.
     """
     X = checked_embedding(vectors)

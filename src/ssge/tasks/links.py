@@ -10,7 +10,7 @@ A pair has these parts, each computed without the held-out edges:
 The score is that of a logistic regression on the parts. It is learned on a tenth of the edges and as many random pairs
 without an edge, and judged on another tenth; the model embeds the graph without either. Since both kinds of pairs are
 as many, its odds are a ratio: odds of 50 mean that pairs like this one are 50 times as frequent among edges as among
-random pairs. How many edges are missing nobody knows, so this is not the probability that one is. Directions and
+random pairs. The number of missing edges is unknown, so this is not the probability of an edge. Directions and
 weights of edges play no part in the score.
 """
 
@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -36,7 +36,6 @@ log = logging.getLogger(__name__)
 Pairs: TypeAlias = "NDArray[np.int64]"
 """2 x m positions of nodes, the lower one first."""
 
-PARTS = ("embedding", "features", "adamic_adar", "low_degree", "high_degree")
 FEWEST = 10
 """Edges that each of the two held-out sets must have."""
 HITS = 50
@@ -61,7 +60,7 @@ class Held(NamedTuple):
 
 
 class LinkScore(NamedTuple):
-    """How well one way of scoring tells held-out edges from random pairs.
+    """How well one score separates held-out edges from random pairs.
 
     Attributes
     ----------
@@ -150,7 +149,7 @@ def propagated(graph: Graph, hops: int = 2) -> Any:
 
 
 class Evidence:
-    """What is known of the nodes of a graph, to compare pairs of them by.
+    """The evidence for an edge between two nodes: embedding, features and neighborhoods.
 
     Parameters
     ----------
@@ -159,7 +158,7 @@ class Evidence:
     vectors
         Their embedding.
     features
-        Whether the features count; not for a graph that has stand-ins for them.
+        Whether the features count; False for a graph whose features are placeholders.
     """
 
     def __init__(self, graph: Graph, vectors: NDArray[np.floating[Any]], features: bool = True) -> None:
@@ -172,28 +171,24 @@ class Evidence:
         self.rarity = (self.adjacency @ sp.diags_array(rarity)).tocsr()
         self.vectors = vectors
         self._rows = comparable(vectors, "cosine")
-        self._features = _CenteredCosine(propagated(graph)) if features else None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the parts that there are."""
-        return PARTS if self._features else tuple(name for name in PARTS if name != "features")
+        self._features = _centered_cosine(propagated(graph)) if features else None
 
     def parts(self, pairs: Pairs) -> dict[str, NDArray[np.float64]]:
         """Return the parts of some pairs, by name."""
         blocks = [self._parts(pairs[:, at : at + _PAIRS]) for at in range(0, max(1, pairs.shape[1]), _PAIRS)]
-        return {name: np.concatenate([block[name] for block in blocks]) for name in self.names}
+        return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
     def _parts(self, pairs: Pairs) -> dict[str, NDArray[np.float64]]:
         i, j = pairs
         degrees = np.log1p(np.sort(self.degree[pairs], axis=0))
-        found = {
-            "embedding": np.einsum("ij,ij->i", self._rows[i], self._rows[j], dtype=np.float64),
+        found = {"embedding": _row_products(self._rows[i], self._rows[j])}
+        if self._features is not None:
+            found["features"] = self._features(pairs)
+        return found | {
             "adamic_adar": np.log1p(_row_products(self.rarity[i], self.adjacency[j])),
             "low_degree": degrees[0],
             "high_degree": degrees[1],
         }
-        return found if self._features is None else found | {"features": self._features(i, j)}
 
     def common_neighbors(self, pairs: Pairs) -> NDArray[np.float64]:
         """Return how many neighbors the two nodes of each pair share."""
@@ -206,9 +201,8 @@ class Evidence:
         return known
 
 
-@dataclass(frozen=True)
 class LinkModel:
-    """A logistic regression on standardized parts.
+    """A logistic regression on standardized parts, which separates edges from other pairs.
 
     Attributes
     ----------
@@ -216,24 +210,19 @@ class LinkModel:
         Of each part, per standard deviation of it: how much it counts.
     """
 
-    classifier: Any
-    weights: dict[str, float]
-
-    @classmethod
-    def fitted(cls, parts: Mapping[str, NDArray[np.float64]], linked: NDArray[np.bool_]) -> LinkModel:
-        """Learn which parts tell edges from other pairs."""
+    def __init__(self, parts: Mapping[str, NDArray[np.float64]], linked: NDArray[np.bool_]) -> None:
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
 
-        classifier = make_pipeline(StandardScaler(), LogisticRegression())
-        classifier.fit(np.stack(list(parts.values()), axis=1), linked)
-        return cls(classifier, dict(zip(parts, classifier[-1].coef_[0].tolist(), strict=True)))
+        self._classifier = make_pipeline(StandardScaler(), LogisticRegression())
+        self._classifier.fit(np.stack(list(parts.values()), axis=1), linked)
+        self.weights: dict[str, float] = dict(zip(parts, self._classifier[-1].coef_[0].tolist(), strict=True))
 
     def odds(self, parts: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
         """Return how many times as frequent pairs like each one are among edges as among random pairs."""
         matrix = np.stack([parts[name] for name in self.weights], axis=1)
-        return np.asarray(np.exp(self.classifier.decision_function(matrix)))
+        return np.asarray(np.exp(self._classifier.decision_function(matrix)))
 
 
 def calibrate(
@@ -243,7 +232,7 @@ def calibrate(
     seed: int = 0,
     features: bool = True,
 ) -> tuple[LinkModel, list[LinkScore], int]:
-    """Learn the score of a pair on held-out edges, and judge it on others, beside simpler scores.
+    """Fit the score of a pair on held-out edges, and evaluate it on others, beside simpler scores.
 
     Parameters
     ----------
@@ -256,13 +245,13 @@ def calibrate(
 
     Returns
     -------
-    The model; how well it and the simpler scores tell the test edges from other pairs; the k of their hits.
+    The model; how well it and the simpler scores separate the test edges from other pairs; the k of their hits.
     """
     held = hold_out(graph, share, seed)
     evidence = Evidence(held.graph, embed(held.graph), features)
     known, linked = evidence.parts(held.calibration.pairs), held.calibration.linked
-    model = LinkModel.fitted(known, linked)
-    without = LinkModel.fitted({name: part for name, part in known.items() if name != "embedding"}, linked)
+    model = LinkModel(known, linked)
+    without = LinkModel({name: part for name, part in known.items() if name != "embedding"}, linked)
     parts = evidence.parts(held.test.pairs)
     ways = {
         "links": model.odds(parts),
@@ -273,13 +262,13 @@ def calibrate(
         ways["propagated features"] = parts["features"]
     ways |= {"Adamic-Adar": parts["adamic_adar"], "common neighbors": evidence.common_neighbors(held.test.pairs)}
     k = min(HITS, held.test.linked.sum() // FEWEST)
-    return model, [_judged(name, score, held.test.linked, k) for name, score in ways.items()], int(k)
+    return model, [_evaluated(name, score, held.test.linked, k) for name, score in ways.items()], int(k)
 
 
 def likely_links(
     evidence: Evidence, model: LinkModel, k: int, nodes: NDArray[np.int64] | None = None, candidates: int = 20
 ) -> Links:
-    """Return the k likeliest pairs without an edge, of some nodes each, or overall.
+    """Return the k likeliest pairs without an edge, overall or for each of some nodes.
 
     Parameters
     ----------
@@ -301,7 +290,7 @@ def likely_links(
     others = np.arange(n)
     each = [_best(evidence, model, np.stack([np.full(n, node), others]), k) for node in nodes]
     pairs, odds = np.concatenate([one.pairs for one in each], axis=1), np.concatenate([one.odds for one in each])
-    return Links(pairs, odds, {name: np.concatenate([one.parts[name] for one in each]) for name in evidence.names})
+    return Links(pairs, odds, {name: np.concatenate([one.parts[name] for one in each]) for name in each[0].parts})
 
 
 def _best(evidence: Evidence, model: LinkModel, pairs: Pairs, k: int) -> Links:
@@ -324,11 +313,10 @@ def _candidates(evidence: Evidence, count: int) -> Pairs:
             best = np.argsort(-rows.data[span], kind="stable")[: count + 1 + int(evidence.degree[start + row])]
             other = rows.indices[span][best]
             found.append(_keys(np.stack([np.full(other.size, start + row), other]), n))
-    pairs = _pairs(np.unique(np.concatenate(found)), n)
-    return pairs[:, ~evidence.linked(pairs)]
+    return _pairs(np.unique(np.concatenate(found)), n)
 
 
-def _judged(name: str, score: NDArray[np.float64], linked: NDArray[np.bool_], k: int) -> LinkScore:
+def _evaluated(name: str, score: NDArray[np.float64], linked: NDArray[np.bool_], k: int) -> LinkScore:
     from sklearn.metrics import roc_auc_score
 
     bound = np.sort(score[~linked])[-k]
@@ -362,17 +350,18 @@ def _row_products(a: Any, b: Any) -> NDArray[np.float64]:
     return np.asarray(np.einsum("ij,ij->i", a, b, dtype=np.float64))
 
 
-class _CenteredCosine:
-    """Cosines of rows minus the mean row; a sparse matrix stays sparse, since (x - m)(y - m) = xy - xm - ym + mm."""
+def _centered_cosine(rows: Any) -> Callable[[Pairs], NDArray[np.float64]]:
+    """Return a function for cosines of rows minus the mean row.
 
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
-        mean = np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
-        self.shift = np.asarray(rows @ mean, dtype=np.float64).ravel() - mean @ mean / 2
-        squares = rows.multiply(rows).sum(axis=1) if sp.issparse(rows) else np.einsum("ij,ij->i", rows, rows)
-        norm = np.asarray(squares, dtype=np.float64).ravel() - 2 * self.shift
-        self.norm = np.sqrt(np.maximum(norm, np.finfo(np.float32).tiny))
+    A sparse matrix stays sparse, since (x - m)(y - m) = xy - xm - ym + mm.
+    """
+    mean = np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
+    shift = np.asarray(rows @ mean, dtype=np.float64).ravel() - mean @ mean / 2
+    squares = rows.multiply(rows).sum(axis=1) if sp.issparse(rows) else np.einsum("ij,ij->i", rows, rows)
+    norm = np.sqrt(np.maximum(np.asarray(squares, dtype=np.float64).ravel() - 2 * shift, np.finfo(np.float32).tiny))
 
-    def __call__(self, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.float64]:
-        product = _row_products(self.rows[i], self.rows[j]) - self.shift[i] - self.shift[j]
-        return np.asarray(np.clip(product / (self.norm[i] * self.norm[j]), -1, 1))
+    def cosine(pairs: Pairs) -> NDArray[np.float64]:
+        product = _row_products(rows[pairs[0]], rows[pairs[1]]) - shift[pairs].sum(axis=0)
+        return np.asarray(np.clip(product / norm[pairs].prod(axis=0), -1, 1))
+
+    return cosine

@@ -1,4 +1,4 @@
-"""Nodes that are like no others."""
+"""Outliers: nodes that are unlike all others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ssge.ops.neighbors import nearest
 
 
 def outlier_scores(vectors: ArrayLike, neighbors: int = 20) -> NDArray[np.float64]:
-    """Return a score for each row, the higher the stranger: its mean cosine distance to its nearest rows.
+    """Return an outlier score for each row: its mean cosine distance to its nearest rows.
 
         score_i = 1 - (1/k) sum over the k nearest rows j of cos(z_i, z_j),
 
@@ -31,8 +31,8 @@ def outlier_scores(vectors: ArrayLike, neighbors: int = 20) -> NDArray[np.float6
     that contradict the rest of the graph: rewired nodes, and random nodes joined to cliques. Nodes that got the
     features of another node are found hardly better than by chance, since a graph convolution blends a node's own
     features with those of its neighbors. The squared Mahalanobis distance, the natural score for a Gaussian target,
-    is *below* chance there: a node with a contradictory neighborhood is averaged towards the middle, not thrown
-    out of it. For the same reason a short centered vector tells as much in the mean, but it depends on the degree too.
+    is *below* chance there: a node with a contradictory neighborhood is averaged towards the mean, not away from it.
+    For the same reason a small norm of the centered vector is as good a score on average, but depends on the degree.
     The number of neighbors hardly matters between 5 and 50.
     """
     rows = checked_embedding(vectors)

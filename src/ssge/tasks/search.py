@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -64,7 +63,7 @@ def search(
         return nearest(rows, queries, k, metric, exclude=exclude)
     if exclude is not None:
         raise InputError("The backend faiss cannot leave out linked nodes; use exact.")
-    return _InvertedFile(rows, metric, k, recall).search(queries)
+    return _search_cells(rows, queries, k, metric, recall)
 
 
 def recall_of(found: Neighbors, true: Neighbors) -> float:
@@ -73,55 +72,43 @@ def recall_of(found: Neighbors, true: Neighbors) -> float:
     return float(hits.mean())
 
 
-class _InvertedFile:
-    """An index of about 4 sqrt(n) cells, looked into as widely as the recall asks for."""
-
-    def __init__(self, vectors: NDArray[np.floating[Any]], metric: Metric, k: int, recall: float) -> None:
-        faiss = _faiss()
-        n, d = vectors.shape
-        check_count(k, n)
-        if not 0 < recall <= 1:
-            raise InputError(f"recall must be above 0 and at most 1; received {recall}.")
-        self.rows = np.ascontiguousarray(comparable(vectors, metric), dtype=np.float32)
-        self.metric, self.k = metric, k
-        kind = faiss.METRIC_INNER_PRODUCT if metric == "cosine" else faiss.METRIC_L2
-        cells = max(1, min(round(4 * n**0.5), n // 40))  # FAISS wants 39 rows a cell to place its centers
-        flat = faiss.IndexFlatIP(d) if metric == "cosine" else faiss.IndexFlatL2(d)
-        self.index = faiss.IndexIVFFlat(flat, d, cells, kind)
-        self.index.train(self.rows)
-        self.index.add(self.rows)
-        self._widen(vectors, cells, recall)
-
-    def _widen(self, vectors: NDArray[np.floating[Any]], cells: int, recall: float) -> None:
-        sample = np.random.default_rng(0).choice(self.rows.shape[0], min(200, self.rows.shape[0]), replace=False)
-        true = nearest(vectors, sample, self.k, self.metric)
-        self.index.nprobe = max(1, cells // 64)
-        while (reached := recall_of(self.search(sample), true)) < recall and self.index.nprobe < cells:
-            self.index.nprobe = min(cells, 2 * self.index.nprobe)
-        log.info(
-            "FAISS finds %.1f %% of the true %d nearest of %d sampled nodes, looking into %d of %d cells.",
-            100 * reached, self.k, sample.size, self.index.nprobe, cells,
-        )  # fmt: skip
-
-    def search(self, queries: NDArray[np.int64]) -> Neighbors:
-        """Return the neighbors of some rows."""
-        parts = [self._search(queries[start : start + _QUERIES]) for start in range(0, max(1, len(queries)), _QUERIES)]
-        return Neighbors(np.concatenate([p.position for p in parts]), np.concatenate([p.score for p in parts]))
-
-    def _search(self, queries: NDArray[np.int64]) -> Neighbors:
-        _, found = self.index.search(self.rows[queries], self.k + 1)
-        while (found < 0).any():  # the cells looked into hold too few rows; all cells hold enough
-            self.index.nprobe = min(self.index.nlist, 2 * self.index.nprobe)
-            _, found = self.index.search(self.rows[queries], self.k + 1)
-        # The node itself is among them, unless others coincide with it: then the last one goes.
-        other = found != queries[:, None]
-        other[other.all(axis=1), -1] = False
-        return scored(self.rows, queries, found[other].reshape(-1, self.k), self.metric)
-
-
-def _faiss() -> ModuleType:
+def _search_cells(
+    vectors: NDArray[np.floating[Any]], queries: NDArray[np.int64], k: int, metric: Metric, recall: float
+) -> Neighbors:
+    """Search an inverted file of about 4 sqrt(n) cells, as many of them per query as the recall asks for."""
     try:
         import faiss
     except ImportError:
         raise InputError("The backend faiss needs a package that is not here: pip install ssge[faiss]") from None
-    return faiss  # type: ignore[no-any-return, unused-ignore]
+    n, d = vectors.shape
+    check_count(k, n)
+    if not 0 < recall <= 1:
+        raise InputError(f"recall must be above 0 and at most 1; received {recall}.")
+    rows = np.ascontiguousarray(comparable(vectors, metric), dtype=np.float32)
+    cells = max(1, min(round(4 * n**0.5), n // 40))  # FAISS asks for 39 rows per cell to train its centroids
+    kind = faiss.METRIC_INNER_PRODUCT if metric == "cosine" else faiss.METRIC_L2
+    index: Any = faiss.index_factory(d, f"IVF{cells},Flat", kind)
+    index.train(rows)
+    index.add(rows)
+
+    def found(asked: NDArray[np.int64]) -> Neighbors:
+        _, near = index.search(rows[asked], k + 1)
+        while (near < 0).any():  # the cells searched hold too few rows; all cells hold enough
+            index.nprobe = min(cells, 2 * index.nprobe)
+            _, near = index.search(rows[asked], k + 1)
+        # The node itself is among them, unless others coincide with it: then the last one goes.
+        other = near != asked[:, None]
+        other[other.all(axis=1), -1] = False
+        return scored(rows, asked, near[other].reshape(-1, k), metric)
+
+    sample = np.random.default_rng(0).choice(n, min(200, n), replace=False)
+    true = nearest(vectors, sample, k, metric)
+    index.nprobe = max(1, cells // 64)
+    while (reached := recall_of(found(sample), true)) < recall and index.nprobe < cells:
+        index.nprobe = min(cells, 2 * index.nprobe)
+    log.info(
+        "FAISS finds %.1f %% of the true %d nearest of %d sampled nodes, looking into %d of %d cells.",
+        100 * reached, k, sample.size, index.nprobe, cells,
+    )  # fmt: skip
+    parts = [found(queries[start : start + _QUERIES]) for start in range(0, max(1, len(queries)), _QUERIES)]
+    return Neighbors(np.concatenate([p.position for p in parts]), np.concatenate([p.score for p in parts]))

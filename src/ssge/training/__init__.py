@@ -1,1 +1,1 @@
-"""Training: the one loop, what it saves, and what it shows."""
+"""Training: the loop, mini-batches, checkpoints and progress."""

@@ -1,4 +1,4 @@
-"""Keeping memory during training: large blocks go from one step to the next without a detour through the system."""
+"""Keep freed memory during training, so that each step reuses the blocks of the one before."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def kept_memory() -> Iterator[None]:
     try:
         yield
     finally:
-        for name, value in _DEFAULTS.items():  # glibc cannot be asked for the values before
+        for name, value in _DEFAULTS.items():  # glibc does not report the values before
             libc.mallopt(name, value)
         libc.malloc_trim(0)
 

@@ -1,4 +1,4 @@
-"""Batches: what the steps of an epoch take, the same for every method."""
+"""Mini-batches: the input of the steps of an epoch, the same for every method."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ssge.views import View
 
 
 def share(method: Method, prepared: Any) -> Any:
-    """Return what this process trains on: all of a prepared graph, or its rows of one that several train on at once.
+    """Return the part of a prepared graph for this process: all of it, or in distributed training some rows.
 
-    Batches of nodes are divided one by one, as they are made.
+    Mini-batches are divided when they are created.
     """
     whole = getattr(method.config, "batch_nodes", None) is None
     return prepared.shard() if world() > 1 and whole and isinstance(prepared, View) else prepared
 
 
 def warn_if_small(method: Method, prepared: Any) -> None:
-    """Warn that batches are too small for the covariance of their columns to be near that of all nodes."""
+    """Warn if mini-batches are too small to estimate the covariance of all nodes."""
     size, width = getattr(method.config, "batch_nodes", None), (getattr(method.config, "widths", ()) or (0,))[-1]
     if not method.of_moments or size is None or getattr(method.config, "covariance_momentum", False):
         return
@@ -43,22 +43,22 @@ def warn_if_small(method: Method, prepared: Any) -> None:
 def batches(method: Method, prepared: Any, key: Key, ahead: bool = True) -> Iterator[tuple[Any, Key]]:
     """Yield the batch and the key of each step of an epoch.
 
-    - A prepared graph with batches of its own, such as random walks, is asked for them.
-    - With ``batch_nodes`` in the configuration, each node is a seed once, in random order; a step takes the k-hop
+    - A prepared graph with its own ``batches``, such as random walks, provides them.
+    - With ``batch_nodes`` in the configuration, each node is a seed once, in random order; a step uses the k-hop
       subgraph of its seeds, so that their representations are those in the whole graph. Memory and time of a step
-      follow the size of that subgraph. With ``fanouts`` it takes a sample of it.
-    - Otherwise there is one step, on the whole graph.
+      depend on the size of that subgraph. With ``fanouts`` it uses a sample of it.
+    - Otherwise there is one full-batch step.
 
     Parameters
     ----------
     method
-        Its encoder says from how many hops a node aggregates.
+        Its encoder determines the number of hops.
     prepared
         What ``method.prepare`` returned.
     key
         Of the epoch.
     ahead
-        Whether a thread makes the next batch of nodes while a step takes the one before.
+        Whether a thread prepares the next mini-batch during a step.
     """
     found = _batches(method, prepared, key)
     if ahead and getattr(method.config, "batch_nodes", None) is not None:
@@ -76,7 +76,7 @@ def _batches(method: Method, prepared: Any, key: Key) -> Iterator[Any]:
 
 
 def _made_ahead(made: Iterator[Any]) -> Iterator[Any]:
-    """Yield what an iterator yields, which works in a thread while the consumer does."""
+    """Yield the items of an iterator that runs ahead in a thread."""
     end, context = object(), copy_context()
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(context.run, lambda: next(made, end))

@@ -1,4 +1,4 @@
-"""The epoch that validation nodes choose."""
+"""Selection of the best epoch on validation nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ssge.methods import Method
 class Best:
     """The weights of the best epoch so far.
 
-    Only this class sees labels of validation nodes. They choose among weights; no gradient comes from them.
+    Only this class sees labels of validation nodes. They select an epoch and give no gradient.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Best:
 
     @torch.no_grad()
     def update(self, method: Method, prepared: Any, line: dict[str, float]) -> None:
-        """Measure the method without dropout, add the figures to the epoch's line, keep the weights if best."""
+        """Evaluate the method without dropout, add the scores to the epoch's history, and keep the weights if best."""
         method.eval()
         scores = method.encode(prepared)[self._nodes.to(method.device)].cpu()
         right = int((scores.argmax(1) == self._classes).sum())
@@ -55,18 +55,18 @@ class Best:
             self.weights = {name: tensor.clone() for name, tensor in method.state_dict().items()}
 
     def resume(self, history: Sequence[dict[str, float]], weights: dict[str, Tensor]) -> None:
-        """Take over what was found before an interruption."""
+        """Restore the state from before an interruption."""
         for line in history:
             self._better(line)
         self.weights = weights
 
     def restore(self, method: Method) -> None:
-        """Give the method the weights of the best epoch, if there was any epoch."""
+        """Load the weights of the best epoch into the method, if there is one."""
         if self.weights:
             method.load_state_dict(self.weights)
 
     def _better(self, line: dict[str, float]) -> bool:
-        """Say whether an epoch is the best so far, and note it if it is."""
+        """Return whether an epoch is the best so far, and record it if so."""
         better = not self.line or self._rank(line) > self._rank(self.line)
         if better:
             self.line = line

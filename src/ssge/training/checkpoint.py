@@ -26,12 +26,12 @@ log = logging.getLogger(__name__)
 
 
 def save_model(path: Path, method: Method, **facts: Any) -> None:
-    """Write a method with all that is needed to build it again, and any further JSON facts."""
+    """Write a method with everything needed to rebuild it, and additional JSON metadata."""
     _write(path, method.state_dict(), _description(method) | facts)
 
 
 def load_model(path: Path, device: torch.device | str = "cpu") -> tuple[Method, dict[str, Any]]:
-    """Read a method that `save_model` wrote, and its facts."""
+    """Read a method that `save_model` wrote, and its metadata."""
     tensors, facts = _read(path)
     kinds = {"method": str, "config": dict, "info": dict}
     if not all(isinstance(facts.get(key), kind) for key, kind in kinds.items()):
@@ -52,7 +52,7 @@ def build(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str = "cpu",
 ) -> Method:
-    """Build a method by name; the seed decides its initial weights, which are the same on every device."""
+    """Build a method by name; the seed determines its initial weights, which are the same on every device."""
     cls = METHODS[name]
     generator = Key(seed).fold_in("weights").generator()
     method: Method = cls(cls.Config(**config), info, generator)  # type: ignore[call-arg]
@@ -60,20 +60,20 @@ def build(
 
 
 class Checkpoint:
-    """One file that holds an unfinished training: weights, the best so far, the optimizer's state, history.
+    """The state of an unfinished training in one file: weights, the best epoch so far, optimizer state, history.
 
-    Draws are functions of seed, epoch and step (`ssge.ops.random.Key`), so there is no generator to save.
+    Draws are functions of seed, epoch and step (`ssge.ops.random.Key`), so there is no generator state.
 
     Parameters
     ----------
     path
-        The file; written atomically, so a killed run leaves the previous one whole.
+        The file; written atomically, so a killed run leaves the previous checkpoint intact.
     run
-        What must be the same to resume: see `describe_run`.
+        The facts that must match to resume; see `describe_run`.
     every
         Save after this many epochs; 0 saves only when training is stopped.
     resuming
-        Whether to resume from the file if it is there.
+        Whether to resume from the file if it exists.
     """
 
     def __init__(self, path: Path, run: dict[str, Any], every: int = 10, resuming: bool = False) -> None:
@@ -82,7 +82,7 @@ class Checkpoint:
         self.path, self.run, self.every, self.resuming = path, run, every, resuming
 
     def due(self, epoch: int) -> bool:
-        """Say whether to save after an epoch."""
+        """Return whether to save after an epoch."""
         return self.every > 0 and epoch % self.every == 0
 
     def save(
@@ -104,7 +104,7 @@ class Checkpoint:
     def resume(
         self, method: Method, optimizer: torch.optim.Optimizer, best: Best | None = None
     ) -> list[dict[str, float]]:
-        """Restore what `save` wrote into a freshly built training of the same run, and return its history."""
+        """Restore the state that `save` wrote into a new training of the same run, and return its history."""
         if not self.resuming or not self.path.exists():
             return []
         tensors, facts = _read(self.path)
@@ -133,7 +133,7 @@ class Checkpoint:
 
 
 def describe_run(method: Method, graph: Graph | StoredGraph, seed: int, best: Best | None = None) -> dict[str, Any]:
-    """Return what must be the same for a training to resume: seed, device, precision, and a digest of the graph."""
+    """Return the facts that must match to resume: seed, device, precision, and a digest of the graph."""
     precision = "bf16" if method.bf16 else str(method.dtype).removeprefix("torch.")
     facts = {"seed": seed, "device": method.device.type, "precision": precision}
     if isinstance(graph, StoredGraph):
@@ -148,7 +148,7 @@ def describe_run(method: Method, graph: Graph | StoredGraph, seed: int, best: Be
 
 
 def _flat(facts: dict[str, Any]) -> dict[str, Any]:
-    """Lay out the settings one by one, so that a message can name the one that differs."""
+    """Flatten the settings, so that an error can name the one that differs."""
     return {key: value for key, value in facts.items() if key != "config"} | dict(facts.get("config", {}))
 
 
@@ -157,12 +157,12 @@ def _write(path: Path, tensors: dict[str, Tensor], facts: dict[str, Any]) -> Non
         with atomic(path) as temporary:
             text, ready = json.dumps(facts), _contiguous(tensors)
             save_file(ready, temporary, {"ssge": text, "sha256": _digest(ready, text)})
-    except SafetensorError as error:  # its own kind for what is an OSError elsewhere, such as a full disk
+    except SafetensorError as error:  # raised instead of OSError, for example when the disk is full
         raise OSError(f"{path} cannot be written: {error}") from None
 
 
 def _digest(tensors: dict[str, Tensor], facts: str) -> str:
-    """Return a checksum of all that a file holds."""
+    """Return a checksum of the content of a file."""
     found = hashlib.sha256(facts.encode())
     for name in sorted(tensors):
         tensor = tensors[name].cpu()

@@ -1,8 +1,8 @@
-"""Several processes, one run: ``torchrun --nproc-per-node 2 -m ssge fit ...`` and what is special about it.
+"""Distributed training: ``torchrun --nproc-per-node 2 -m ssge fit ...``.
 
-Every process draws the same batches and views, because draws are functions of a key, takes some rows of them, and adds
-its sums to those of the others (`ssge.ops.collective`). So all of them have the same loss, the same gradient and the
-same weights, and the first one speaks and writes for all.
+Every process draws the same batches and views, because draws are functions of a key, computes some of their rows, and
+adds its sums to those of the others (`ssge.ops.collective`). So all processes have the same loss, gradient and weights.
+The first one prints and writes for all.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from ssge.methods import Method
 from ssge.ops.collective import agree, rank, world
 
 TIMEOUT = timedelta(seconds=120)
-"""How long a process waits for one that is alive and does not answer; one that has died is noticed at once."""
+"""Timeout for a process that is alive but does not answer; a dead process is noticed at once."""
 _stores: list[Any] = []
 
 
 def is_main() -> bool:
-    """Say whether this process is the one that speaks and writes."""
+    """Return whether this process prints and writes."""
     return rank() == 0
 
 
 @contextmanager
 def joined() -> Iterator[None]:
-    """Join the processes that ``torchrun`` started, if it did, and leave them at the end."""
+    """Join the process group under ``torchrun``, and leave it at the end."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or dist.is_initialized():
         yield
         return
@@ -49,24 +49,24 @@ def joined() -> Iterator[None]:
     except SystemExit as end:
         if end.code:
             raise
-    dist.destroy_process_group()  # not after an error, which is told before the others notice that this process is gone
+    dist.destroy_process_group()  # not after an error: report it before the others notice that this process is gone
 
 
 def first_to_speak() -> bool:
-    """Say whether no process of the run has told the user yet how it ended.
+    """Return whether this process is the first to report the end of the run.
 
-    A mistake that all make is told once, and so is the end of one process, which all others notice.
+    An error in all processes is reported once, and so is the death of one process, which all others notice.
     """
     if not _stores:
         return int(os.environ.get("RANK", "0")) == 0
     try:
         return bool(_stores[-1].add("ssge/spoke", 1) == 1)
-    except RuntimeError:  # the store went with the process that held it
+    except RuntimeError:  # the process that held the store is gone
         return True
 
 
 def check_divisible(method: Method) -> None:
-    """Refuse to divide the steps of a method that would then not be those of one process."""
+    """Raise an error for methods whose distributed training would not equal that of one process."""
     if world() == 1:
         return
     if not method.of_moments:
@@ -79,7 +79,7 @@ def check_divisible(method: Method) -> None:
 
 
 def check_same_start(history: Sequence[Any]) -> None:
-    """Refuse to go on from checkpoints of different epochs."""
+    """Raise an error if the processes have checkpoints of different epochs."""
     last = len(history)
     if agree(last) != -agree(-last):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Training on graphs larger than memory: the view of a graph on disk, and its embedding, layer by layer."""
+"""Out-of-core training: the view of a graph on disk, and its embedding, layer by layer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ssge.ops.streaming import DiskEdges, StreamedAdjacency, StreamedFeatures, W
 from ssge.views import View
 
 RESERVE = 200 << 20
-"""Bytes beside all that is planned: buffers of libraries, gaps between blocks, a chunk while the next one is made."""
+"""Reserve in bytes: library buffers, fragmentation, and a chunk while the next one is created."""
 
 
 def is_streamed(prepared: object) -> bool:
@@ -28,9 +28,9 @@ def is_streamed(prepared: object) -> bool:
 
 
 def can_stream(method: Method) -> bool:
-    """Return whether a method can be streamed: losses of moments, and an encoder of rows and products with A alone.
+    """Return whether a method can be streamed: a moment-based loss, and a row-wise encoder up to products with A.
 
-    The blocks that stand beside what was learned are weighed on all nodes at once.
+    The weights of other blocks than the learned one need all nodes at once.
     """
     plain = isinstance(method.encoder, GCN) and not len(method.encoder.norms)
     return method.of_moments and plain and getattr(method, "blocks", None) is None
@@ -78,7 +78,7 @@ def _edges(graph: StoredGraph, side: str) -> DiskEdges:
 
 @torch.no_grad()
 def streamed_embedding(method: Method, view: View, calibrate: bool = False) -> np.memmap[Any, Any]:
-    """Return the embedding of a view of a graph on disk as a map of an unnamed file; see `Method.calibrate`."""
+    """Return the embedding of a view of a graph on disk as a memory map of an unnamed file; see `Method.calibrate`."""
     assert isinstance(view.adjacency, StreamedAdjacency)
     assert isinstance(method.encoder, GCN)
     method.eval()

@@ -23,26 +23,26 @@ from ssge.training.distributed import check_divisible, check_same_start, is_main
 from ssge.training.streaming import is_streamed, streamed_embedding
 
 Epoch: TypeAlias = dict[str, float]
-"""One line of history: epoch, total, the named terms, figures of `Best` if any, and seconds since training began."""
+"""One line of history: epoch, total, the named terms, scores of `Best` if any, and seconds since the start."""
 
 Observer: TypeAlias = Callable[[Epoch], bool | None]
-"""Called after each epoch; a true answer stops the training after a checkpoint."""
+"""Called after each epoch; a true return value stops training after a checkpoint."""
 
 
 class Trained(NamedTuple):
-    """What a training leaves beside the trained method.
+    """The result of training, besides the trained method.
 
     Attributes
     ----------
     history
         One line per epoch.
     embedding
-        Of the training graph, n x d; None if the training was stopped before its last epoch. Mapped from an unnamed
-        file where the graph was streamed.
+        Embedding of the training graph, n x d; None if training was stopped before its last epoch. Memory-mapped from
+        an unnamed file if the graph was streamed.
     seconds
-        Duration, without that of the embedding.
+        Duration of training, without the embedding.
     kept
-        The line of the epoch whose weights a finished training leaves: the last, or the best where `Best` looked.
+        The history of the epoch whose weights are kept: the last, or the best according to `Best`.
     """
 
     history: list[Epoch]
@@ -65,27 +65,27 @@ def train(
     Parameters
     ----------
     method
-        Freshly built; its configuration holds epochs, learning rate and weight decay. One that has nothing to train is
-        calibrated alone.
+        Newly built; its configuration has epochs, learning rate and weight decay. A training-free method is only
+        calibrated.
     prepared
         What ``method.prepare(graph)`` returned, for a graph without labels unless the method is supervised.
     key
-        Decides every random draw.
+        Determines every random draw.
     best
         Chooses the epoch to keep on validation nodes; None keeps the last epoch.
     observers
         Called with each epoch's line of history.
     checkpoint
-        Where to save the state on the way, and from where to resume. At the same number of threads a resumed training
-        equals an uninterrupted one bit for bit.
+        Where to save the state during training, and from where to resume. At the same number of threads, resumed and
+        uninterrupted training are bit-equal.
 
-    Where several processes share the run (`ssge.training.distributed`), each of them calls this and returns the same;
-    the first one alone writes the checkpoint.
+    In distributed training (`ssge.training.distributed`), every process calls this function and returns the same
+    result; only the first one writes the checkpoint.
 
     Raises
     ------
     TrainingError
-        When a loss is not finite; the message names the epoch and the terms.
+        If a loss is not finite; the message names the epoch and the terms.
     """
     check_divisible(method)
     warn_if_small(method, prepared)
@@ -115,7 +115,7 @@ def train(
             best.update(method, prepared, line)
         line["seconds"] = before + time.perf_counter() - began
         history.append(line)
-        answers = [observer(line) for observer in observers]  # all of them are called
+        answers = [observer(line) for observer in observers]  # call all of them
         stopped = bool(agree(any(answers)))
         if checkpoint is not None and is_main() and (stopped or checkpoint.due(epoch)):
             checkpoint.save(method, optimizer, history, best)
@@ -134,7 +134,7 @@ def train(
 
 
 def step(method: Method, batch: Any, optimizer: torch.optim.Optimizer, key: Key) -> Losses:
-    """Take one step of the optimizer, and return the losses before it."""
+    """Take one optimizer step, and return the losses before it."""
     optimizer.zero_grad()
     with method.products():
         losses: Losses = method(batch, key)
@@ -147,7 +147,7 @@ def step(method: Method, batch: Any, optimizer: torch.optim.Optimizer, key: Key)
 def _mean(losses: Sequence[Losses], epoch: int) -> Epoch:
     """Return the mean of each term over the steps of an epoch."""
     names = ["total", *losses[0].terms]
-    # One transfer for all terms: each would be a synchronization on a GPU.
+    # One transfer for all terms, because each transfer synchronizes a GPU.
     values = torch.stack([torch.stack([one.total, *one.terms.values()]) for one in losses]).mean(0).tolist()
     line = dict(zip(names, values, strict=True))
     if not all(math.isfinite(value) for value in values):

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ssge.errors import InputError
 from ssge.evaluation._arrays import checked_embedding
 from ssge.experiments.figures import canvas
 from ssge.experiments.figures.canvas import DPI, FAINT, INK, MUTED, PALETTE
-from ssge.experiments.layout import Method, lay_out
+from ssge.experiments.layout import Coloring, Method, drawing_order, lay_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = NDArray[np.floating[Any]]
 
+MOST_POINTS = 5_000
 # Each leaves room for lighter and darker shades of its own.
 FAMILIES = ("#0072b2", "#d55e00", "#009e73", "#c0559a", "#ad9a00", "#00a0b4", "#8a4b2a", "#6a4fc0", "#6a6a6a")
 
@@ -29,17 +29,14 @@ FAMILIES = ("#0072b2", "#d55e00", "#009e73", "#c0559a", "#ad9a00", "#00a0b4", "#
 def embedding_map(
     path: str | Path,
     embedding: ArrayLike,
-    labels: ArrayLike | None,
-    class_names: Sequence[str] = (),
+    column: Coloring | None = None,
     title: str = "Nodes that lie together have similar embeddings",
-    seed: int = 0,
-    max_points: int = 5000,
     *,
-    values: ArrayLike | None = None,
-    legend: str | None = None,
     layout: Method = "auto",
+    points: int | None = None,
+    seed: int = 0,
 ) -> Path:
-    """Draw the nodes on a plane, laid out by `ssge.experiments.layout.lay_out`, colored by class or by a number.
+    """Draw the nodes on a plane, laid out by `ssge.experiments.layout.lay_out`, colored by a column.
 
     Up to twelve classes get a legend. More are named on the map, the largest first, where there is room;
     dotted names like ``scipy.sparse`` share a hue by their first part, and the legend names the hues.
@@ -50,35 +47,27 @@ def embedding_map(
         File to write.
     embedding
         n x d, finite.
-    labels
-        n class indices, negative for no class; None draws all nodes in one color.
-    class_names
-        What the indices stand for; without them classes are called by number.
+    column
+        Class or number of each node; None draws all nodes in one color. Nodes without a value are gray.
     title
         Headline.
-    seed
-        Of the choice of nodes when there are more than ``max_points``, of their drawing order and of t-SNE.
-    max_points
-        Most nodes drawn.
-    values
-        n numbers to color by in the place of classes; NaN is gray.
-    legend
-        What the classes or numbers are.
     layout
         See `ssge.experiments.layout.lay_out`.
+    points
+        Largest number of nodes drawn; default: 5,000.
+    seed
+        Of the layout, of the choice of nodes when there are more than ``points``, and of their drawing order.
     """
     target = canvas.target(path)
-    points = checked_embedding(embedding, "embedding")
-    classes = _classes(labels, len(points), class_names)
-    if max_points < 1:
-        raise InputError(f"max_points must be at least 1; received {max_points}.")
-    # The permutation is the drawing order too: no class hides another, only the nodes that have none.
-    chosen = np.random.default_rng(seed).permutation(len(points))[:max_points]
-    chosen = chosen[np.argsort(classes[chosen] >= 0, kind="stable")]
-    shown = classes[chosen]
-    placed = lay_out(points[chosen], seed, layout)
+    vectors = checked_embedding(embedding, "embedding")
+    column = column or Coloring("", [], np.full(len(vectors), -1))
+    # No class hides another, but nodes that have none lie below the others.
+    rows = drawing_order(len(vectors), MOST_POINTS if points is None else points, seed)
+    rows = rows[np.argsort(column.codes[rows] >= 0, kind="stable")]
+    shown = column.codes[rows]
+    placed = lay_out(vectors[rows], seed, layout)
     present = [int(c) for c in np.unique(shown) if c >= 0]
-    names = [str(class_names[c]) if len(class_names) else f"class {c}" for c in present]
+    names = [column.classes[c] for c in present]
     colors, dark, families = class_colors(names)
 
     figure = canvas.figure(10.0, 7.6, title)
@@ -87,8 +76,8 @@ def embedding_map(
     for index, color in zip(present, colors, strict=True):
         paint[shown == index] = color
     shades: dict[str, Any] = {}
-    if values is not None:
-        paint, shades = _numbers(values, len(points))[chosen], {"cmap": "viridis", "plotnonfinite": True}
+    if column.numbers is not None:
+        paint, shades = np.ma.masked_invalid(column.numbers[rows]), {"cmap": "viridis", "plotnonfinite": True}
     size = float(np.clip(40_000 / len(shown), 7, 70))
     # Thousands of vector dots would make an SVG slow to open; the words around them stay vectors.
     dots = axes.scatter(
@@ -98,7 +87,7 @@ def embedding_map(
     canvas.dress(axes, *placed.axes)
     if not placed.scaled:
         axes.set(xticks=[], yticks=[])
-    of_all = f" of {len(points):,}" if len(shown) < len(points) else ""
+    of_all = f" of {len(vectors):,}" if len(shown) < len(vectors) else ""
     kinds = f", {_counted(len(present))}" if present else ""
     axes.set_title(f"{len(shown):,}{of_all} nodes{kinds}", loc="left", fontsize=10, color=MUTED)
 
@@ -111,32 +100,13 @@ def embedding_map(
         entries = {name: [color] for name, color in zip(names, colors, strict=True)}
     if present and shown[0] < 0:
         entries["no class"] = [FAINT]
-    if values is not None:
+    if column.numbers is not None:
         dots.cmap.set_bad(FAINT)
-        canvas.color_bar(figure, dots, axes, legend or "")
-    _side_legend(figure, entries, "First part of the name" if families else legend)
+        canvas.color_bar(figure, dots, axes, column.name)
+    _side_legend(figure, entries, "First part of the name" if families else column.name)
     if len(present) > len(PALETTE):
         _name_on_map(figure, axes, [placed.points[shown == index] for index in present], names, dark)
     return canvas.save(figure, target)
-
-
-def _classes(labels: ArrayLike | None, n: int, class_names: Sequence[str]) -> NDArray[np.int64]:
-    if labels is None:
-        return np.full(n, -1, dtype=np.int64)
-    classes = np.asarray(labels)
-    if classes.shape != (n,) or classes.dtype.kind not in "iu":
-        received = f"{classes.dtype} of shape {classes.shape}"
-        raise InputError(f"labels must be {n} class indices, one per row; received {received}.")
-    if 0 < len(class_names) <= classes.max():
-        raise InputError(f"class_names must reach class {classes.max()}; received {len(class_names)} names.")
-    return classes.astype(np.int64)
-
-
-def _numbers(values: ArrayLike, n: int) -> Array:
-    numbers = np.asarray(values, dtype=np.float64)
-    if numbers.shape != (n,):
-        raise InputError(f"values must be {n} numbers, one per row; received shape {numbers.shape}.")
-    return np.ma.masked_invalid(numbers)
 
 
 def class_colors(names: Sequence[str]) -> tuple[Array, Array, dict[str, list[int]]]:

@@ -35,12 +35,12 @@ def _curve(term: str, rows: NDArray[np.float64]) -> Chart:
     first, last = rows[0, 1], rows[-1, 1]
     way = "stays at" if first == last else "falls from" if last < first else "rises from"
     to = _number(last) if first == last else f"{_number(first)} to {_number(last)}"
-    told = f"{title} {way} {to} over {rows[-1, 0]:.0f} epochs"
+    words = f"{title} {way} {to} over {rows[-1, 0]:.0f} epochs"
     some = rows[np.unique(np.linspace(0, len(rows) - 1, _MOST_ROWS).round().astype(int))]
     return {
         "title": title.capitalize(),
         "note": _EXPLAINED.get(term, ""),
-        "words": told[0].upper() + told[1:] + ".",
+        "words": words[0].upper() + words[1:] + ".",
         "headings": ("epoch", title),
         "rows": [(f"{epoch:.0f}", _number(value)) for epoch, value in some],
         "data": {
@@ -79,22 +79,20 @@ def spectrum_chart(vectors: NDArray[np.floating[Any]]) -> Chart:
     }
 
 
-def correlation_chart(vectors: NDArray[np.floating[Any]]) -> Chart | None:
-    """Return the chart of the absolute correlations between the first columns; None for a single row."""
-    if len(vectors) < 2:
-        return None
+def correlation_chart(vectors: NDArray[np.floating[Any]]) -> Chart:
+    """Return the chart of the absolute correlations between the first columns."""
     d = vectors.shape[1]
     found = absolute_correlation(vectors[:, :MOST_COLUMNS].astype(np.float64), "embedding")
     size = len(found)
     pairs = found[~np.eye(size, dtype=bool)]
     pairs = pairs[np.isfinite(pairs)]
     levels = (0.1, 0.3, 0.5, 0.9)
-    told = f"{pairs.mean():.2f} on average, {pairs.max():.2f} at most" if pairs.size else "not defined"
+    level = f"{pairs.mean():.2f} on average, {pairs.max():.2f} at most" if pairs.size else "not defined"
     first = f" Shown are the first {size} of {d:,}." if size < d else ""
     return {
         "title": "Correlation of columns",
         "note": f"Absolute correlation of each column with each other.{first}",
-        "words": f"Correlations between different columns are {told}.",
+        "words": f"Correlations between different columns are {level}.",
         "headings": ("absolute correlation above", "share of pairs"),
         "rows": [(f"{level}", f"{100 * (pairs > level).mean():.1f} %") for level in levels if pairs.size],
         "data": {"kind": "heat", "size": size, "values": packed(np.rint(255 * np.nan_to_num(found)), np.uint8)},

@@ -9,7 +9,7 @@ from ssge.errors import cut, printable
 from ssge.experiments.subject import Subject
 from ssge.methods import METHODS
 from ssge.records import RunRecord
-from ssge.runs.card import words
+from ssge.runs.card import graph_facts, settings_facts, training_facts
 from ssge.runs.verdict import verdict as sentences
 from ssge.schema import HEADINGS as COLUMN_HEADINGS
 
@@ -31,44 +31,23 @@ def title_of(subject: Subject) -> str:
     return f"{METHODS[subject.record.method].title} embedding of {printable(cut(subject.name))}"
 
 
-def what_was_run(record: RunRecord) -> list[tuple[str, str]]:
-    """Return the graph, the method and the training in a few figures."""
-    cls, facts, statistics = METHODS[record.method], record.graph, record.statistics
-    edges = f"{facts.get('num_edges', 0):,} directed, {'weighted' if statistics.get('weighted') else 'unweighted'}"
-    parts = record.config.get("blocks", ())
-    blocks = f": {', '.join(parts)}" if len(parts) > 1 else ""
-    epochs = f"{record.config['epochs']} epochs, " if "epochs" in record.config else ""
-    degree = f"{statistics.get('mean_degree', 0):.1f} on average, {statistics.get('max_degree', 0):,.0f} at most"
-    return [
-        ("Graph", record.name or record.dataset),
-        ("Nodes", f"{facts.get('num_nodes', 0):,}, {statistics.get('isolated_nodes', 0):,.0f} of them isolated"),
-        ("Edges", edges),
-        ("In-neighbors per node", degree),
-        ("Features", f"{facts.get('num_features', 0):,}"),
-        ("Method", f"{cls.title} ({cls.reference})"),
-        ("Learned from", "labels of training nodes" if cls.supervised else "no labels"),
-        ("Embedding", f"{record.columns:,} columns{blocks}"),
-        ("Training", f"{epochs}{record.seconds:.1f} s, seed {record.seed}"),
-    ]
+def what_was_run(record: RunRecord) -> dict[str, str]:
+    """Return the method and the graph in a few figures."""
+    cls, blocks = METHODS[record.method], record.config.get("blocks", ())
+    return {
+        "graph": record.name or record.dataset,
+        **graph_facts(record),
+        "method": f"{cls.title} ({cls.reference})",
+        "learned from": "labels of training nodes" if cls.supervised else "no labels",
+        "embedding": f"{record.columns:,} columns" + (f": {', '.join(blocks)}" if len(blocks) > 1 else ""),
+    }
 
 
-def details(record: RunRecord) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return how to do it again: reading, settings, machine."""
-    reading = [("source", record.dataset), *((key, words(value)) for key, value in record.reading.items())]
-    if record.recipe:
-        reading.append(("recipe", record.recipe))
-    if record.warm_start:
-        reading.append(("started from", record.warm_start))
-    ran = [
-        ("date", record.date),
-        ("device, precision, threads", f"{record.device}, {record.precision}, {record.threads}"),
-        ("parameters", f"{record.parameters:,}"),
-        ("peak memory", f"{record.peak_memory_mb:,.0f} MiB"),
-        ("commit", record.commit),
-        *record.machine.items(),
-    ]
-    settings = [(key, words(value)) for key, value in record.config.items()]
-    return [("Reading", reading), ("Settings", settings), ("Machine", [(k, v) for k, v in ran if v])]
+def details(record: RunRecord) -> dict[str, dict[str, str]]:
+    """Return what is needed to run it again: source, training, settings, machine."""
+    machine = {"commit": record.commit or "-", **record.machine}
+    training = {"source": record.dataset, **training_facts(record)}
+    return {"Training": training, "Settings": settings_facts(record), "Machine": machine}
 
 
 def column_table(record: RunRecord) -> dict[str, Any] | None:
@@ -101,7 +80,7 @@ def verdict(figures: Mapping[str, float], columns: int, supervised: bool = False
     """Return what the label-free figures of an embedding mean, as `ssge.runs.verdict.verdict` says it."""
     used = f"The embedding uses about {figures['effective_rank']:.1f} of {columns:,} directions (effective rank)."
     dead = int(figures["collapsed_columns"])
-    reasons = [used, *([f"{dead} of {columns:,} columns are constant and tell nothing."] if dead else [])]
+    reasons = [used, *([f"{dead} of {columns:,} columns are constant and carry no information."] if dead else [])]
     if supervised:
         return Verdict("good", "Class scores of a supervised method", reasons)
     head, _, rest = sentences(figures).partition(": ")
@@ -122,8 +101,8 @@ _MEANINGS = {
     ),
     "alignment_features": ("Alignment of the features", "with features and neighbors that were held out; at most 3"),
     "alignment_propagated": ("Alignment of propagated features", "the same for the best way to propagate them"),
-    "alignment_learned": ("Alignment of the encoder", "the same for what was learned"),
-    "alignment_untrained": ("Alignment with its beginning", "of the encoder; near 1, training has changed little"),
+    "alignment_learned": ("Alignment of the encoder", "the same for the learned columns"),
+    "alignment_untrained": ("Alignment with its beginning", "of the encoder; near 1: training has changed little"),
     "collapsed_columns": ("Constant columns", "columns that have one value for all nodes"),
 }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import logging
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -18,19 +17,9 @@ from ssge.experiments.report.points import map_data
 from ssge.experiments.report.scores import score_tables
 from ssge.experiments.subject import Subject
 from ssge.files import atomic
-from ssge.runs.names import Names
-
-log = logging.getLogger(__name__)
 
 
-def write_report(
-    path: Path,
-    subject: Subject,
-    names: Names,
-    colors: Sequence[str] = (),
-    referenced: bool = True,
-    **options: Any,
-) -> Path:
+def write_report(path: Path, subject: Subject, references: bool = True, **options: Any) -> Path:
     """Write the report of a run, or of an embedding alone.
 
     Parameters
@@ -39,12 +28,11 @@ def write_report(
         The HTML file.
     subject
         The run.
-    names, colors
-        Columns to show for each node, and those of them to color by; see `Subject.names`.
-    referenced
-        Whether a run that was scored gets reference rows; see `ssge.experiments.report.scores.score_tables`.
-    options
-        ``layout``, ``seed`` and ``max_points`` of the map; see `ssge.experiments.report.points.map_data`.
+    references
+        Whether to score reference rows for a run that was scored; see `ssge.experiments.report.scores.score_tables`.
+    **options
+        ``color``, ``show``, ``nodes`` and ``id`` as in `Subject.names`; ``layout``, ``points`` and ``seed`` as in
+        `ssge.experiments.report.points.map_data`.
     """
     _check(path)
     record, vectors = subject.record, subject.embedding.vectors
@@ -52,26 +40,25 @@ def write_report(
         raise InputError(f"A report needs at least 2 nodes; received {len(vectors)}.")
     figures = record.diagnostics if record and record.diagnostics else geometry(vectors)
     supervised = record is not None and record.splits is not None
-    correlation = charts.correlation_chart(vectors)
-    told: dict[str, Any] = {
-        "run": facts.what_was_run(record) if record else [],
-        "details": facts.details(record) if record else [],
+    content: dict[str, Any] = {
+        "run": facts.what_was_run(record) if record else {},
+        "details": facts.details(record) if record else {},
         "columns": facts.column_table(record) if record else None,
         "verdict": facts.verdict(figures, vectors.shape[1], supervised),
         "remarks": facts.remarks(subject),
         "diagnostics": facts.diagnostics(figures),
         "losses": charts.loss_charts(subject.history),
-        "shapes": [charts.spectrum_chart(vectors), *([correlation] if correlation else [])],
-        "scores": score_tables(subject, referenced),
+        "shapes": [charts.spectrum_chart(vectors), charts.correlation_chart(vectors)],
+        "scores": score_tables(subject, references),
         "labeled": subject.labeled,
     }
-    return _write(path, facts.title_of(subject), map_data(vectors, names, colors, **options), told)
+    return _write(path, subject, content, **options)
 
 
-def write_map_page(path: Path, subject: Subject, names: Names, colors: Sequence[str] = (), **options: Any) -> Path:
+def write_map_page(path: Path, subject: Subject, **options: Any) -> Path:
     """Write the interactive map alone; parameters as in `write_report`."""
     _check(path)
-    return _write(path, facts.title_of(subject), map_data(subject.embedding.vectors, names, colors, **options), {})
+    return _write(path, subject, {"losses": [], "shapes": []}, **options)
 
 
 def _check(path: Path) -> None:
@@ -85,10 +72,13 @@ def _check(path: Path) -> None:
         raise InputError("Pages need packages that are not here: pip install 'ssge[report]'") from None
 
 
-def _write(path: Path, title: str, found: Any, told: dict[str, Any]) -> Path:
+def _write(path: Path, subject: Subject, content: dict[str, Any], **options: Any) -> Path:
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from plotly.offline import get_plotlyjs
 
+    placing = {name: options.pop(name) for name in ("layout", "points", "seed") if name in options}
+    names, colors = subject.names(**options)
+    found = map_data(subject.embedding.vectors, names, colors, **placing)
     parts = files("ssge.experiments.report")
     # A string that ends a script element must not occur inside one; elsewhere in JavaScript the two are the same.
     scripts = [script.replace("</script", "<\\/script") for script in (
@@ -102,15 +92,15 @@ def _write(path: Path, title: str, found: Any, told: dict[str, Any]) -> Path:
         lstrip_blocks=True,
     )
     text = environment.get_template("page.html").render(
-        title=title,
+        title=facts.title_of(subject),
         version=__version__,
         policy=_policy(scripts),
         style=(parts / "page.css").read_text("utf-8"),
         scripts=scripts,
         map=found.data,
         words=found.words,
-        report=bool(told),
-        **({"losses": [], "shapes": []} | told),
+        report="verdict" in content,
+        **content,
     )
     with atomic(path) as temporary:
         temporary.write_text(text, "utf-8")

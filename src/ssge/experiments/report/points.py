@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssge.errors import InputError, cut
-from ssge.experiments.coloring import Coloring, agreement, color_by, tells_apart
+from ssge.errors import cut
 from ssge.experiments.figures.map import class_colors
-from ssge.experiments.layout import Method, lay_out
+from ssge.experiments.layout import Coloring, Method, agreement, color_by, drawing_order, lay_out, tells_apart
 from ssge.ops.neighbors import Neighbors, comparable, nearest, scored
 from ssge.runs.names import Names, as_text
 from ssge.tasks.clusters import clusters
@@ -36,10 +35,10 @@ def map_data(
     colors: Sequence[str],
     *,
     layout: Method = "auto",
+    points: int | None = None,
     seed: int = 0,
-    max_points: int = MOST_POINTS,
 ) -> MapData:
-    """Lay out the nodes and find their neighbors; of more than ``max_points`` nodes a random choice is taken.
+    """Lay out the nodes and find their nearest neighbors.
 
     Parameters
     ----------
@@ -48,16 +47,12 @@ def map_data(
     names
         Columns to show for each node.
     colors
-        Those to color by, besides all that are fit for it and clusters of k-means.
-    layout, seed
-        Of the layout; the seed also decides the choice and the order of drawing, in which no class hides another.
-    max_points
-        Most nodes drawn.
+        Columns to color by, in addition to all others that tell nodes apart and to k-means clusters.
+    layout, points, seed
+        As in `ssge.experiments.figures.embedding_map`; by default at most 50,000 nodes are drawn.
     """
     n = len(vectors)
-    if max_points < 1:
-        raise InputError(f"max_points must be at least 1; received {max_points}.")
-    rows = np.random.default_rng(seed).permutation(n)[:max_points]
+    rows = drawing_order(n, MOST_POINTS if points is None else points, seed)
     drawn = vectors[rows]
     placed = lay_out(drawn, seed, layout)
     k = min(NEIGHBORS, len(rows) - 1)
@@ -107,10 +102,10 @@ def packed(values: NDArray[Any], kind: Any) -> str:
 def _colorings(
     columns: dict[str, list[Any]], colors: Sequence[str], drawn: NDArray[np.floating[Any]], seed: int
 ) -> list[Coloring]:
-    """Return the columns to color by: those asked for, then all others that are fit for it, then clusters."""
-    asked = [color_by(name, columns[name]) for name in colors]
+    """Return the columns to color by: those given, then all others that tell nodes apart, then clusters."""
+    given = [color_by(name, columns[name]) for name in colors]
     others = [color_by(name, values) for name, values in columns.items() if name not in colors]
-    found = [*asked, *(column for column in others if tells_apart(column))]
+    found = [*given, *(column for column in others if tells_apart(column))]
     if len(drawn) > 2 * CLUSTERS:
         parts = clusters(drawn, CLUSTERS, seed)
         found.append(Coloring("cluster (k-means)", [f"cluster {i}" for i in range(CLUSTERS)], parts.cluster))
@@ -123,8 +118,7 @@ def _packed_coloring(column: Coloring) -> dict[str, Any]:
         return {"name": column.name, "low": low, "high": high, "numbers": packed(column.numbers, np.float32)}
     paints = class_colors(column.classes)[0]
     paint = ["#" + "".join(f"{round(255 * part):02x}" for part in color) for color in paints]
-    counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.classes)).tolist()
-    classes = [list(entry) for entry in zip(column.classes, paint, counts, strict=True)]
+    classes = [list(entry) for entry in zip(column.classes, paint, column.counts, strict=True)]
     return {"name": column.name, "classes": classes, "codes": packed(column.codes, np.int16)}
 
 
@@ -134,5 +128,4 @@ def _counts(column: Coloring) -> tuple[str, list[tuple[str, str]]]:
         known = column.numbers[np.isfinite(column.numbers)]
         named = ("lowest", known.min()), ("median", np.median(known)), ("highest", known.max())
         return column.name, [(name, f"{value:,.4g}") for name, value in named]
-    counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.classes))
-    return column.name, [(name, f"{n:,}") for name, n in zip(column.classes, counts.tolist(), strict=True)]
+    return column.name, [(name, f"{n:,}") for name, n in zip(column.classes, column.counts, strict=True)]

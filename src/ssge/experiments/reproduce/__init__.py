@@ -5,9 +5,9 @@ A finished run is a record on disk and is never computed again, unless the code 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ssge.experiments import efficiency
 from ssge.experiments.reproduce import published, sweeps, tables
@@ -20,45 +20,38 @@ COST_SECONDS = 3.0
 
 
 class Experiment(NamedTuple):
-    """A table or figure: the runs that it needs, and what writes it from their results."""
+    """A table or figure: the runs that it needs by their settings, and what makes it from their results."""
 
-    jobs: Callable[[Scope], Iterable[Job]]
-    write: Callable[[Scope, Done], list[Path]]
+    jobs: Callable[[Scope], Mapping[Any, Job]]
+    make: Callable[[Scope, Done], tables.Table | list[Path]]
 
 
-def _efficiency(scope: Scope, done: Done) -> list[Path]:
+def _efficiency(scope: Scope, done: Done) -> tables.Table | list[Path]:
     cells = [cell for cell in efficiency.PUBLISHED if cell[1] in scope.datasets]
-    return tables.efficiency(costs(cells, scope, COST_SECONDS, done.quiet)).write(scope.out) if cells else []
+    return tables.efficiency(costs(cells, scope, COST_SECONDS, done.quiet)) if cells else []
 
 
 EXPERIMENTS = {
     "classification": Experiment(
-        lambda scope: tables.compared(scope, published.METHODS, published.DATASETS),
-        lambda scope, done: tables.classification(scope, done).write(scope.out),
+        lambda scope: tables.compared(scope, published.METHODS, published.DATASETS), tables.classification
     ),
     "clustering": Experiment(
-        lambda scope: tables.compared(scope, published.CLUSTERED, published.DATASETS[:3]),
-        lambda scope, done: tables.clustering(scope, done).write(scope.out),
+        lambda scope: tables.compared(scope, published.CLUSTERED, published.DATASETS[:3]), tables.clustering
     ),
-    "efficiency": Experiment(lambda scope: [], _efficiency),
-    "ablation": Experiment(
-        lambda scope: tables.ablation_jobs(scope).values(),
-        lambda scope, done: tables.ablation(scope, done).write(scope.out),
-    ),
-    "covariance": Experiment(
-        lambda scope: [job for (_, name), job in tables.ablation_jobs(scope).items() if name == scope.datasets[0]],
-        lambda scope, done: sweeps.covariance(scope, done, tables.ablation_jobs(scope)),
-    ),
-    "uniformity": Experiment(lambda scope: sweeps.circle_jobs(scope).values(), sweeps.uniformity),
-    "lambda": Experiment(lambda scope: sweeps.lambda_jobs(scope).values(), sweeps.over_lambda),
-    "dimension": Experiment(lambda scope: sweeps.dimension_jobs(scope).values(), sweeps.over_dimension),
-    "augmentation": Experiment(lambda scope: sweeps.augmentation_jobs(scope).values(), sweeps.augmentation),
+    "efficiency": Experiment(lambda scope: {}, _efficiency),
+    "ablation": Experiment(tables.ablation_jobs, tables.ablation),
+    "covariance": Experiment(sweeps.covariance_jobs, sweeps.covariance),
+    "uniformity": Experiment(sweeps.circle_jobs, sweeps.uniformity),
+    "lambda": Experiment(sweeps.lambda_jobs, sweeps.over_lambda),
+    "dimension": Experiment(sweeps.dimension_jobs, sweeps.over_dimension),
+    "augmentation": Experiment(sweeps.augmentation_jobs, sweeps.augmentation),
 }
 """The tables and figures by name, in the paper's order."""
 
 
 def reproduce(names: Iterable[str], scope: Scope, quiet: bool = False) -> dict[str, list[Path]]:
     """Run what is missing and write tables (Markdown, CSV, LaTeX) and figures (PNG, SVG) into the scope's folder."""
-    asked = {name: EXPERIMENTS[name] for name in names}
-    done = carry_out([job for experiment in asked.values() for job in experiment.jobs(scope)], scope, quiet)
-    return {name: experiment.write(scope, done) for name, experiment in asked.items()}
+    wanted = {name: EXPERIMENTS[name] for name in names}
+    done = carry_out([job for one in wanted.values() for job in one.jobs(scope).values()], scope, quiet)
+    made = {name: one.make(scope, done) for name, one in wanted.items()}
+    return {name: one.write(scope.out) if isinstance(one, tables.Table) else one for name, one in made.items()}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ssge.datasets import load
-from ssge.errors import SSGEError
+from ssge.errors import InputError, SSGEError
 from ssge.experiments.compare import Summary, compare
 from ssge.experiments.efficiency import Measured
 from ssge.experiments.protocols import PROTOCOLS
@@ -112,18 +112,14 @@ class Done:
 
 
 def carry_out(jobs: Iterable[Job], scope: Scope, quiet: bool = False) -> Done:
-    """Run what is missing of some jobs, each once; show overall progress and the time left."""
+    """Run what is missing of some jobs, each once; a job that fails is a gap in the table, with the reason."""
     done = Done(quiet=quiet)
-    for job in _told(list(dict.fromkeys(jobs)), lambda job: job.name, quiet):
+    for job in _progress(list(dict.fromkeys(jobs)), lambda job: job.name, quiet):
         try:
             done.summaries[job] = _run(job, scope, done)
-        except _Gap as gap:
-            done.gaps[job] = str(gap)
+        except SSGEError as error:
+            done.gaps[job] = str(error)
     return done
-
-
-class _Gap(Exception):  # noqa: N818 - a result like any other: it is shown in the table
-    """Why there is no result."""
 
 
 def _run(job: Job, scope: Scope, done: Done) -> Summary:
@@ -132,14 +128,11 @@ def _run(job: Job, scope: Scope, done: Done) -> Summary:
     epochs, stale = _schedule(job, graph, scope, folder / "schedule.json")
     if epochs != resolve_config(recipe.method, recipe.config, settings).epochs:
         settings["epochs"] = done.cut[job] = epochs
-    try:
-        return compare(
-            recipe, graph, PROTOCOLS[job.protocol], job.seeds, folder, settings=settings, force=stale, quiet=True,
-            references=scope.out / "references" / job.dataset / job.protocol,
-            referenced=recipe.method == OURS and not job.settings,
-        )  # fmt: skip
-    except SSGEError as error:
-        raise _Gap(str(error)) from None
+    return compare(
+        recipe, graph, PROTOCOLS[job.protocol], job.seeds, folder, settings=settings, force=stale, quiet=True,
+        references=scope.out / "references" / job.dataset / job.protocol,
+        referenced=recipe.method == OURS and not job.settings,
+    )  # fmt: skip
 
 
 def _schedule(job: Job, graph: Graph, scope: Scope, path: Path) -> tuple[int, bool]:
@@ -152,25 +145,20 @@ def _schedule(job: Job, graph: Graph, scope: Scope, path: Path) -> tuple[int, bo
     if kept.get("code") == code:
         return kept["epochs"], False
     epochs = _epochs_within(job, graph, scope)
-    path.parent.mkdir(parents=True, exist_ok=True)
     with atomic(path) as temporary:
         temporary.write_text(json.dumps({"code": code, "epochs": epochs}) + "\n")
     return epochs, bool(kept)
 
 
 def _epochs_within(job: Job, graph: Graph, scope: Scope) -> int:
-    """Return the epochs of a job; fewer if they take too long and the scope is fast, a gap if it is not."""
-    recipe = load_recipe(job.recipe)
-    planned = plan(graph.info, recipe.method, settings={**recipe.config, **dict(job.settings)})
+    """Return the epochs of a job; if they take too long, fewer for a fast scope and an error for any other."""
+    planned = plan(graph.info, recipe=job.recipe, settings=dict(job.settings))
     epochs = planned.config.epochs
-    try:
-        minutes = estimate(graph, planned).seconds / 60 if epochs else 0.0
-    except SSGEError as error:
-        raise _Gap(str(error)) from None
+    minutes = estimate(graph, planned).seconds / 60 if epochs else 0.0
     if minutes <= scope.minutes:
         return epochs
     if not scope.fast:
-        raise _Gap(f"about {minutes:,.0f} min per run, more than {scope.minutes:g}")
+        raise InputError(f"about {minutes:,.0f} min per run, more than {scope.minutes:g}")
     return max(1, int(epochs * scope.minutes / minutes))
 
 
@@ -179,7 +167,7 @@ def _graph(dataset: str) -> Graph:
     try:
         return load(dataset)
     except SSGEError as error:
-        raise _Gap(f"not loaded: {error}") from None
+        raise InputError(f"not loaded: {error}") from None
 
 
 def costs(
@@ -187,12 +175,11 @@ def costs(
 ) -> dict[tuple[str, str], Measured]:
     """Measure parameters, time and memory of methods on datasets, each in a process of its own."""
     found = {}
-    for method, dataset in _told(list(cells), lambda cell: f"cost of {'/'.join(cell)}", quiet):
+    for method, dataset in _progress(list(cells), lambda cell: f"cost of {'/'.join(cell)}", quiet):
         path = scope.out / "costs" / f"{method}-{dataset}-{code_digest(method)}.json"
         if not path.exists():
             words = ["-c", _MEASURE, method, dataset, str(seconds)]
             done = subprocess.run([sys.executable, *words], check=True, stdout=subprocess.PIPE, text=True)
-            path.parent.mkdir(parents=True, exist_ok=True)
             with atomic(path) as temporary:
                 temporary.write_text(done.stdout.splitlines()[-1] + "\n")
         found[method, dataset] = Measured(**json.loads(path.read_text()))
@@ -206,14 +193,14 @@ print(json.dumps(measure(sys.argv[1], sys.argv[2], float(sys.argv[3]))._asdict()
 """
 
 
-def _told(items: Sequence[T], name: Callable[[T], str], quiet: bool) -> Iterator[T]:
-    """Yield items, and say on standard error which comes next and how much time is left."""
+def _progress(items: Sequence[T], name: Callable[[T], str], quiet: bool) -> Iterator[T]:
+    """Yield items; print which comes next, and how much time is left, to standard error."""
     began = time.monotonic()
     for done, item in enumerate(items):
         if not quiet:
             left = (time.monotonic() - began) / done * (len(items) - done) / 60 if done else None
-            words = "" if left is None else f", about {left:.0f} min left"
-            print(f"[{done + 1}/{len(items)}] {name(item)}{words}", file=sys.stderr, flush=True)
+            remaining = "" if left is None else f", about {left:.0f} min left"
+            print(f"[{done + 1}/{len(items)}] {name(item)}{remaining}", file=sys.stderr, flush=True)
         yield item
 
 

@@ -4,31 +4,39 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssge.datasets import load
 from ssge.experiments import figures
+from ssge.experiments.figures import FORMATS
 from ssge.experiments.reproduce.jobs import OURS, Done, Job, Scope
-from ssge.experiments.reproduce.tables import own_row
+from ssge.experiments.reproduce.tables import ablation_jobs, own_row
 from ssge.runs.folder import RunFolder
 from ssge.runs.recipes import load_recipe
 
-FORMATS = (".png", ".svg")
 LAMBDAS = (0.001, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 20.0)
 DIMENSIONS = (16, 32, 64, 128, 256, 512, 1024)
 RATES = (0.0, 0.2, 0.4, 0.6, 0.8)
 TITLES = {"alignment": "Alignment alone", "uniformity": "Uniformity alone", "both": "Both terms"}
 
 
-def covariance(scope: Scope, done: Done, jobs: dict[tuple[str, str], Job]) -> list[Path]:
-    """Draw the absolute correlations of the columns for the three objectives, on the first graph of the scope."""
-    dataset = next(name for _, name in jobs)
-    found = {TITLES[variant]: jobs[variant, dataset] for variant in TITLES}
-    if any(job not in done.summaries for job in found.values()):
+def covariance_jobs(scope: Scope) -> dict[str, Job]:
+    """Return the trainings with one term of the loss or both, by title, on the first graph of the ablation."""
+    jobs = ablation_jobs(scope)
+    first = next((dataset for _, dataset in jobs), None)
+    return {TITLES[variant]: job for (variant, dataset), job in jobs.items() if dataset == first}
+
+
+def covariance(scope: Scope, done: Done) -> list[Path]:
+    """Draw the absolute correlations of the columns for the three objectives."""
+    jobs = covariance_jobs(scope)
+    if not jobs or any(job not in done.summaries for job in jobs.values()):
         return []
-    panels = {title: RunFolder(_folder(scope, job)).read_embedding().vectors for title, job in found.items()}
-    title = f"Correlation between embedding columns, {dataset}"
+    panels = {title: _vectors(scope, job) for title, job in jobs.items()}
+    title = f"Correlation between embedding columns, {next(iter(jobs.values())).dataset}"
     return [figures.correlations(scope.out / f"covariance{suffix}", panels, title) for suffix in FORMATS]
 
 
@@ -46,7 +54,7 @@ def uniformity(scope: Scope, done: Done) -> list[Path]:
     paths = []
     for name, job in circle_jobs(scope).items():
         if job in done.summaries:
-            vectors, labels = RunFolder(_folder(scope, job)).read_embedding().vectors, load(name).labels
+            vectors, labels = _vectors(scope, job), load(name).labels
             assert labels is not None
             title = f"2-dimensional SSGE embedding of {name} on the circle"
             places = [scope.out / f"uniformity-{name}{suffix}" for suffix in FORMATS]
@@ -56,7 +64,7 @@ def uniformity(scope: Scope, done: Done) -> list[Path]:
 
 def lambda_jobs(scope: Scope) -> dict[tuple[str, float], Job]:
     """Return trainings over the weight of uniformity."""
-    values = LAMBDAS[1::2] if scope.fast else LAMBDAS
+    values = LAMBDAS[::2] if scope.fast else LAMBDAS
     return {(name, v): _few(scope.job(OURS, name, uniformity_weight=v)) for name in _swept(scope) for v in values}
 
 
@@ -116,7 +124,7 @@ def augmentation(scope: Scope, done: Done) -> list[Path]:
             panels[name] = values
     if not panels:
         return []
-    names = ("edge drop p_d", "feature mask p_m")
+    names = ("edge drop $p_d$", "feature mask $p_m$")
     title = "Accuracy % of SSGE over the rates of augmentation"
     return [figures.grids(scope.out / f"augmentation{s}", panels, rates, rates, title, names) for s in FORMATS]
 
@@ -130,5 +138,5 @@ def _few(job: Job, most: int = 3) -> Job:
     return replace(job, seeds=min(job.seeds, most))
 
 
-def _folder(scope: Scope, job: Job) -> Path:
-    return scope.out / "runs" / job.name / "seed-0"
+def _vectors(scope: Scope, job: Job) -> NDArray[np.floating[Any]]:
+    return RunFolder(scope.out / "runs" / job.name / "seed-0").read_embedding().vectors

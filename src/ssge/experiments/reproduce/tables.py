@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 from ssge.experiments import efficiency as costs_of
@@ -39,8 +40,8 @@ class Table:
 
     name: str
     title: str
-    columns: Sequence[str]
-    rows: list[tuple[str, dict[str, Cell]]] = field(default_factory=list)
+    columns: Sequence[str] = ()
+    rows: dict[str, dict[str, Cell]] = field(default_factory=dict)
     basis: list[str] = field(default_factory=list)
     digits: int = 1
 
@@ -52,22 +53,23 @@ class Table:
                 temporary.write_text(text)
         return [out / f"{self.name}{suffix}" for suffix in texts]
 
-    def markdown(self) -> str:
+    def markdown(self, heading: bool = True) -> str:
         """Return the table in Markdown: ours, deviation over seeds, in brackets published and difference."""
         notes = self._notes()
         lines = [["", *self.columns], ["---", *("---:" for _ in self.columns)]]
-        lines += [[name, *(self._cell(cells.get(c), notes) for c in self.columns)] for name, cells in self.rows]
+        lines += [[name, *(self._cell(cells.get(c), notes) for c in self.columns)] for name, cells in self.rows.items()]
         table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        told = "Ours ± standard deviation over encoder seeds (published, difference)."
+        legend = "Ours ± standard deviation over encoder seeds (published, difference)."
         foot = [f"{mark}. {note}" for note, mark in notes.items()]
-        return "\n".join([f"# {self.title}", "", told, *self.basis, "", table, "", *foot]).rstrip() + "\n"
+        head = [f"# {self.title}", ""] if heading else []
+        return "\n".join([*head, legend, *self.basis, "", table, "", *foot]).rstrip() + "\n"
 
     def csv(self) -> str:
         """Return the table with one line per figure."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["row", "column", "ours", "std", "published", "difference", "note"])
-        for name, cells in self.rows:
+        for name, cells in self.rows.items():
             for column, cell in cells.items():
                 figures = (cell.ours, cell.std, cell.published, cell.difference)
                 writer.writerow([name, column, *("" if v is None else f"{v:.4f}" for v in figures), cell.note or ""])
@@ -78,7 +80,7 @@ class Table:
         notes = self._notes()
         body = [
             " & ".join([_escaped(name), *(_escaped(self._cell(cells.get(c), notes)) for c in self.columns)]) + r" \\"
-            for name, cells in self.rows
+            for name, cells in self.rows.items()
         ]
         head = " & ".join(["", *map(_escaped, self.columns)]) + r" \\"
         spec = "l" + "r" * len(self.columns)
@@ -95,7 +97,7 @@ class Table:
         return "\n".join([f"% {self.title}", *(f"% {line}" for line in self.basis), *table, *foot]) + "\n"
 
     def _notes(self) -> dict[str, int]:
-        found = [cell.note for _, cells in self.rows for cell in cells.values() if cell.note]
+        found = [cell.note for cells in self.rows.values() for cell in cells.values() if cell.note]
         return {note: mark for mark, note in enumerate(dict.fromkeys(found), 1)}
 
     def _cell(self, cell: Cell | None, notes: dict[str, int]) -> str:
@@ -110,25 +112,28 @@ class Table:
         return text + (f" [{notes[cell.note]}]" if cell.note else "")
 
 
-def compared(scope: Scope, methods: Sequence[str], datasets: Sequence[str]) -> list[Job]:
+def compared(scope: Scope, methods: Sequence[str], datasets: Sequence[str]) -> dict[tuple[str, str], Job]:
     """Return the jobs of methods on datasets that are in the scope and have a recipe.
 
     SSGE is always in the scope, because the reference rows are scored with it.
     """
-    pairs = [(method, name) for name in datasets if name in scope.datasets for method in methods]
-    found = [(method, name) for method, name in pairs if f"{method}/{name}" in recipes()]
-    return [scope.job(method, name) for method, name in found if method in scope.methods or method == OURS]
+    return {
+        (method, dataset): scope.job(method, dataset)
+        for method, dataset in product(methods, datasets)
+        if (method in scope.methods or method == OURS) and dataset in scope.datasets
+        if f"{method}/{dataset}" in recipes()
+    }
 
 
 def classification(scope: Scope, done: Done) -> Table:
     """Return accuracies of all methods, with the reference rows."""
-    table = Table("classification", "Node classification, accuracy %", [], basis=basis(scope, done))
+    table = Table("classification", "Node classification, accuracy %", basis=basis(scope, done))
     return _filled(table, scope, done, published.METHODS, published.DATASETS, ["accuracy"], published.DOUBTS)
 
 
 def clustering(scope: Scope, done: Done) -> Table:
     """Return NMI and ARI of the methods of the paper's table, with the reference rows."""
-    table = Table("clustering", "Node clustering by k-means, NMI and ARI %", [], basis=basis(scope, done))
+    table = Table("clustering", "Node clustering by k-means, NMI and ARI %", basis=basis(scope, done))
     doubts = published.DOUBTFUL_CLUSTERS
     return _filled(table, scope, done, published.CLUSTERED, published.DATASETS[:3], ["nmi", "ari"], doubts)
 
@@ -146,16 +151,9 @@ def ablation(scope: Scope, done: Done) -> Table:
     datasets = list(dict.fromkeys(name for _, name in jobs))
     table = Table("ablation", "Ablation of SSGE's two terms, accuracy %", datasets, basis=basis(scope, done))
     for variant, figures in published.ABLATION.items():
-        cells = {}
-        for name in datasets:
-            job = jobs[variant, name]
-            row = own_row(done.summaries[job]) if job in done.summaries else None
-            found = (
-                Cell(None, note=done.gaps.get(job)) if row is None else Cell(row.accuracy, _std(row, row.encoder_std))
-            )
-            found.published = figures.get(name)
-            cells[name] = found
-        table.rows.append((variant, cells))
+        table.rows[variant] = {
+            name: _measured(done, jobs[variant, name], "accuracy", figures.get(name)) for name in datasets
+        }
     return table
 
 
@@ -163,8 +161,8 @@ def efficiency(found: dict[tuple[str, str], costs_of.Measured]) -> Table:
     """Return parameters, time and memory beside the paper's, which are of a V100 GPU."""
     datasets = list(dict.fromkeys(name for _, name in found))
     columns = [f"{name} {what}" for name in datasets for what in ("parameters, K", "time, s", "memory, MB")]
-    told = "Time is that of an epoch times the epochs of the recipe. The paper's time and memory are of a V100 GPU."
-    table = Table("efficiency", "Parameters, training time and peak memory", columns, basis=[told])
+    note = "Time is that of an epoch times the epochs of the recipe. The paper's time and memory are of a V100 GPU."
+    table = Table("efficiency", "Parameters, training time and peak memory", columns, basis=[note])
     for method in dict.fromkeys(method for method, _ in found):
         cells = {}
         for name in datasets:
@@ -173,7 +171,7 @@ def efficiency(found: dict[tuple[str, str], costs_of.Measured]) -> Table:
                 figures = (ours.parameters / 1000, ours.seconds, ours.peak_mb), theirs
                 for column, a, b in zip(columns[3 * datasets.index(name) :], *figures, strict=False):
                     cells[column] = Cell(a, None, float(b))
-        table.rows.append((METHODS[method].title, cells))
+        table.rows[METHODS[method].title] = cells
     return table
 
 
@@ -184,13 +182,18 @@ def basis(scope: Scope, done: Done) -> list[str]:
         runs = [record for record in summary.records if record.recipe]
         if load_recipe(job.recipe).method == OURS and not job.settings and runs:
             run, protocol = runs[-1], summary.protocol.name
+            machine = f"{run.machine.get('processor', '')}, torch {run.machine.get('torch', '')}"
             lines.append(
-                f"- {job.dataset}: protocol `{protocol}`, {run.scores[protocol].splits}; SSGE with {job.seeds} seeds; "
-                f"{run.threads} threads, {run.machine.get('processor', '')}, torch {run.machine.get('torch', '')}."
+                f"- {job.dataset}: protocol `{protocol}`, {run.scores[protocol].splits}; "
+                f"SSGE with {_count(len(runs), 'seed')}; {_count(run.threads, 'thread')}, {machine}."
             )
     fast = "- Fast: short schedules; the probe is a logistic regression with its penalty chosen on validation nodes."
     missing = dict.fromkeys(f"- Not run: {job.recipe}: {why}" for job, why in done.gaps.items())
     return ["", *lines, *([fast] if scope.fast else []), *missing]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _filled(
@@ -201,42 +204,26 @@ def _filled(
     names = [name for name in datasets if name in scope.datasets]
     column = {(n, figure): n if len(figures) == 1 else f"{n} {figure.upper()}" for n in names for figure in figures}
     table.columns = list(column.values())
+    jobs = compared(scope, methods, names)
     for figure in figures:
-        for job in compared(scope, [OURS], names):
-            for row in _reference_rows(done, job):
-                known = published.CLUSTERINGS.get(row.name, {}).get(job.dataset)
+        for name in names:
+            for row in _reference_rows(done, jobs.get((OURS, name))):
+                known = published.CLUSTERINGS.get(row.name, {}).get(name)
                 theirs = dict(zip(("nmi", "ari"), known or (), strict=False)).get(figure)
                 if (ours := getattr(row, figure)) is not None:  # a clustering has no accuracy
-                    _add(table, row.name, {column[job.dataset, figure]: Cell(ours, None, theirs)})
-        for method in methods:
-            cells = {}
-            for job in compared(scope, [method], names):
-                cell = Cell(None, None, load_recipe(job.recipe).published.get(figure), done.gaps.get(job))
-                if job in done.summaries:
-                    row = own_row(done.summaries[job])
-                    cell.ours = getattr(row, figure)
-                    cell.std = _std(row, row.encoder_std if figure == "accuracy" else getattr(row, f"{figure}_std"))
-                    cell.note = published.doubt(method, job.dataset, doubts) or _shortened(job, done)
-                cells[column[job.dataset, figure]] = cell
-            _add(table, METHODS[method].title, cells)
+                    table.rows.setdefault(row.name, {})[column[name, figure]] = Cell(ours, None, theirs)
+        for (method, name), job in jobs.items():
+            note = published.doubt(method, name, doubts) or _shortened(job, done)
+            cell = _measured(done, job, figure, load_recipe(job.recipe).published.get(figure), note)
+            table.rows.setdefault(METHODS[method].title, {})[column[name, figure]] = cell
     return table
 
 
-def _reference_rows(done: Done, job: Job) -> list[Row]:
-    summary = done.summaries.get(job)
-    records = [record for record in summary.records if record.recipe is None] if summary else []
-    return rows(records, summary.protocol.name) if summary else []
-
-
-def _add(table: Table, name: str, cells: dict[str, Cell]) -> None:
-    """Add cells to the row of that name, which is made if it is not there and there are any."""
-    if not cells:
-        return
-    for known, found in table.rows:
-        if known == name:
-            found.update(cells)
-            return
-    table.rows.append((name, cells))
+def _reference_rows(done: Done, job: Job | None) -> list[Row]:
+    if job not in done.summaries:
+        return []
+    summary = done.summaries[job]
+    return rows([record for record in summary.records if record.recipe is None], summary.protocol.name)
 
 
 def own_row(summary: Summary) -> Row:
@@ -244,8 +231,13 @@ def own_row(summary: Summary) -> Row:
     return rows([record for record in summary.records if record.recipe], summary.protocol.name)[0]
 
 
-def _std(row: Row, value: float) -> float | None:
-    return value if row.seeds > 1 else None
+def _measured(done: Done, job: Job, figure: str, theirs: float | None, note: str | None = None) -> Cell:
+    """Return a figure of a job beside the published one, with a note; or why there is none."""
+    if job not in done.summaries:
+        return Cell(None, None, theirs, done.gaps.get(job))
+    row = own_row(done.summaries[job])
+    std = row.encoder_std if figure == "accuracy" else getattr(row, f"{figure}_std")
+    return Cell(getattr(row, figure), std if row.seeds > 1 else None, theirs, note)
 
 
 def _shortened(job: Job, done: Done) -> str | None:

@@ -1,21 +1,54 @@
-"""Live progress: a bar in a terminal, plain lines elsewhere."""
+"""Observers of a training: progress on standard error, and signals that end it after the current epoch."""
 
 from __future__ import annotations
 
+import logging
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
+from typing import Any
 
-from ssge.training.trainer import Epoch
+from ssge.ops.collective import world
+from ssge.training.trainer import Epoch, Observer
 
+log = logging.getLogger(__name__)
+
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 _SECONDS = 5
-"""Between two plain lines."""
+"""Between two plain lines of progress."""
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[Observer]:
+    """Yield an observer that stops a training after the epoch in which a signal came; a second Ctrl-C stops at once."""
+    stopped = False
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        nonlocal stopped
+        if stopped and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        stopped = True
+        if number == signal.SIGINT or world() == 1:  # torchrun sends the others when one process has ended
+            log.warning("Stopping after this epoch; press Ctrl-C again to stop at once.")
+
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():  # Python allows handlers there alone
+        numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
+        before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield lambda _line: stopped
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
 def progress(epochs: int, title: str) -> Iterator[Callable[[Epoch], None]]:
-    """Yield an observer that shows epoch, losses, effective rank and time left on standard error."""
+    """Yield an observer that shows epoch, losses and time left: a bar in a terminal, plain lines elsewhere."""
     if not sys.stderr.isatty():
         yield _lines(epochs, title)
         return
