@@ -172,7 +172,7 @@ def resident(field):
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
 
-nodes, edges, n, ids = sys.argv[1], sys.argv[2], 22_000, 4_700
+nodes, edges, n, ids = sys.argv[1], sys.argv[2], 22_000, 20_000
 rng = np.random.default_rng(0)
 json.dump({str(i): rng.integers(0, ids, rng.integers(5, 25)).tolist() for i in range(n)}, open(nodes, "w"))
 np.savetxt(edges, rng.integers(0, n, (60_000, 2)), fmt="%d", delimiter=",", header="source,target", comments="")
@@ -187,12 +187,12 @@ print(model.n_features_in_, model.embedding_.shape[0], used)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="measures memory in kibibytes, as Linux does")
 def test_a_large_bag_is_never_dense(tmp_path: Path) -> None:
-    """As a dense matrix of float32 the features alone take 394 MiB; the whole fit must stay below that."""
+    """As a dense matrix of float32 the features alone take 1,678 MiB; the whole fit must take far less."""
     words = [sys.executable, "-c", MEMORY, str(tmp_path / "nodes.json"), str(tmp_path / "edges.csv")]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     features, nodes, used = done.stdout.split()
-    assert (int(features), int(nodes)) == (4700, 22_000)
-    assert float(used) < 350, f"{used} MiB"
+    assert (int(features), int(nodes)) == (20_000, 22_000)
+    assert float(used) < 800, f"{used} MiB"
 
 
 def test_npz_of_edges_features_and_labels(tmp_path: Path) -> None:
