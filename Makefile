@@ -86,9 +86,6 @@ family: $(VENV)/.ready ## Time of an epoch of CCA-SSG and G-BT beside SSGE, on a
 efficiency: $(VENV)/.ready ## Parameters, time and memory of five methods as in the paper: docs/baselines.md
 	$(BIN)/python benchmarks/efficiency.py
 
-peeking: $(VENV)/.ready ## What a choice of the epoch on test nodes adds to MERIT: docs/baselines.md
-	$(BIN)/python benchmarks/peeking.py
-
 claims: $(VENV)/.ready ## Ablation and sweeps of the paper, and which of its claims held up: docs/claims.md; an hour
 	$(BIN)/python benchmarks/claims.py
 

@@ -89,9 +89,6 @@ GROUPS = (
     Group("efficiency", "efficiency.json", (*TRAINING, *EFFICIENCY), (
         Page("docs/baselines.md", "efficiency", "block"),
     )),
-    Group("peeking", "peeking.json", ("training.trainer", "methods.merit"), (
-        Page("docs/baselines.md", "peeking", "block"),
-    )),
     Group("claims", "claims.json", TRAINING, (
         Page("docs/claims.md", "table", "block"),
         Page("docs/lambda.png", None, "over_lambda"),
