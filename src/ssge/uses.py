@@ -193,7 +193,7 @@ def frame(columns: Any) -> Any:
     """Return columns, or a pyarrow table, as a pandas data frame if pandas is installed, else as a pyarrow table."""
     import pyarrow as pa
 
-    table = columns if isinstance(columns, pa.Table) else pa.table({name: pa.array(c) for name, c in columns.items()})
+    table = pa.table(columns)
     try:
         return table.to_pandas()
     except ImportError:

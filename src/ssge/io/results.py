@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ssge.errors import InputError, UnknownNameError
+from ssge.errors import InputError
 from ssge.files import atomic
-
-
-def check_target(path: Path | None, force: bool) -> None:
-    """Refuse a file that exists or has another ending, before anything is computed for it."""
-    if path is None:
-        return
-    if path.suffix.casefold() not in (".csv", ".parquet"):
-        raise UnknownNameError("ending of a table", path.suffix, (".csv", ".parquet"))
-    refuse_existing([path], force)
 
 
 def refuse_existing(files: Iterable[Path], force: bool) -> None:
@@ -47,14 +38,6 @@ def without_formulas(table: Any) -> Any:
 
     names = [f"'{name}" if re.match(_FORMULA, name) else name for name in table.column_names]
     return pa.table([safe(column) for column in table.columns], names=names)
-
-
-def write_results(path: Path, batches: Iterable[Mapping[str, Any]], safe_csv: bool = False) -> int:
-    """Concatenate batches of equally named columns in a file; return the number of rows; see `write_tables`."""
-    import pyarrow as pa
-
-    tables = (pa.table({name: pa.array(column) for name, column in batch.items()}) for batch in batches)
-    return write_tables(path, tables, safe_csv)
 
 
 def write_tables(path: Path, tables: Iterable[Any], safe_csv: bool = False, **how: Any) -> int:
