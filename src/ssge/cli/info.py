@@ -154,6 +154,7 @@ def demo(
     from ssge.experiments.layout import Coloring
     from ssge.experiments.protocols import PROTOCOLS
     from ssge.experiments.references import raw_features, untrained_encoder
+    from ssge.io.embeddings import find_ids
     from ssge.ops.neighbors import nearest
     from ssge.runs.folder import RunFolder
     from ssge.runs.plan import plan
@@ -171,9 +172,8 @@ def demo(
     print_table(summary.rows(), f"{graph!r}, {seeds} encoder seeds")
 
     folder = RunFolder(out / "runs" / "seed-0")
-    embedding = folder.read_embedding()
-    ids, after = embedding
-    rows = embedding.find(WELL_KNOWN)
+    ids, after = folder.read_embedding()
+    rows = find_ids(ids, WELL_KNOWN)
     rows = rows[rows >= 0]
     for row, near, cosines in zip(rows, *nearest(after, rows, 5), strict=True):
         print(f"\nnearest to {ids[row]}:")

@@ -38,10 +38,6 @@ class Embedding(NamedTuple):
     node_ids: NDArray[Any]
     vectors: NDArray[np.floating[Any]]
 
-    def find(self, ids: Iterable[Any]) -> NDArray[np.int64]:
-        """Return the rows of some nodes, -1 where there is none; see `find_ids`."""
-        return find_ids(self.node_ids, ids)
-
 
 def find_ids(known: NDArray[Any], ids: Iterable[Any]) -> NDArray[np.int64]:
     """Return the positions of some ids among the known ones, -1 where they are not: the one rule for equal ids.
