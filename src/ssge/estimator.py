@@ -241,7 +241,11 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
         settings = {key: tuple(value) if isinstance(value, list) else value for key, value in record.config.items()}
         settings |= {"random_state": record.seed, "precision": record.precision, "device": device}
         settings["n_neighbors"] = record.reading.get("n_neighbors", 10)
-        model = cls._of_method(record.method, settings)
+        fixed: str | None = getattr(cls, "method", None)  # of SSGE
+        if fixed not in (None, record.method):
+            title = METHODS[record.method].title
+            raise InputError(f"The folder holds a model of {title}: ssge.GraphEmbedder.load reads it.")
+        model = cls(**settings) if fixed else cls(record.method, **settings)
         method = folder.read_model(str(choose_device(device)))
         model._run = Run(record, folder.read_history(), folder.read_embedding(), method, folder.read_schema())
         model.n_features_in_ = method.info.num_features
@@ -249,10 +253,6 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
             model.feature_names_in_ = np.array(record.feature_names, dtype=object)
         model._set_fitted()
         return model
-
-    @classmethod
-    def _of_method(cls, method: str, settings: dict[str, Any]) -> Self:
-        return cls(method, **settings)
 
     def _set_fitted(self) -> None:
         run = self._run
@@ -406,13 +406,6 @@ class SSGE(GraphEmbedder):
     @property
     def _settings(self) -> dict[str, Any]:  # type: ignore[override]
         return {name: getattr(self, name) for name in SSGEConfig.model_fields}
-
-    @classmethod
-    def _of_method(cls, method: str, settings: dict[str, Any]) -> Self:
-        if method != "ssge":
-            title = METHODS[method].title
-            raise InputError(f"The folder holds a model of {title}: ssge.GraphEmbedder.load reads it.")
-        return cls(**settings)
 
 
 def _nearest(X: Any, n_neighbors: int) -> Any:
