@@ -232,6 +232,8 @@ def aggregate(edges: Edges, name: str, how: str, direction: Direction) -> NDArra
     Rows count as they are in the table, duplicates twice, a self-loop once. Missing values are left out; nodes without
     a value get 0.
     """
+    import pyarrow as pa
+
     source, target = edges.ends
     values = edges.values[name]
     at = {"in": target, "out": source}.get(direction)
@@ -239,11 +241,8 @@ def aggregate(edges: Edges, name: str, how: str, direction: Direction) -> NDArra
         once = source != target
         at, values = np.concatenate([target, source[once]]), np.concatenate([values, values[once]])
     known = ~np.isnan(values)
-    at, values, n = at[known], values[known], edges.ids.size
-    counts = np.bincount(at, minlength=n)
-    if how in ("mean", "sum"):
-        sums = np.bincount(at, values, minlength=n)
-        return np.asarray(sums / np.maximum(counts, 1) if how == "mean" else sums, dtype=np.float64)
-    result = np.full(n, -np.inf if how == "max" else np.inf)
-    (np.maximum if how == "max" else np.minimum).at(result, at, values)
-    return np.where(counts > 0, result, 0.0)
+    table = pa.table({"node": at[known], "value": values[known]})
+    found = table.group_by("node", use_threads=False).aggregate([("value", how)])  # threads sum in any order
+    result = np.zeros(edges.ids.size)
+    result[found["node"].to_numpy()] = found[f"value_{how}"].to_numpy()
+    return result
