@@ -40,6 +40,8 @@ def read(facts: Facts, paths: Mapping[str, Path]) -> Graph:
 
 
 def _graph(facts: Facts, content: Mapping[str, Any]) -> Graph:
+    from sklearn.preprocessing import normalize
+
     first, tested = content["allx"].csr(), content["tx"].csr()
     order: NDArray[np.int64] = content["test.index"]
     start, labeled = first.shape[0], content["y"].shape[0]
@@ -57,18 +59,11 @@ def _graph(facts: Facts, content: Mapping[str, Any]) -> Graph:
     split = Split(np.arange(labeled), np.arange(labeled, labeled + _VALID_NODES), np.sort(order))
     graph = Graph.of(
         edges=edges,
-        features=compact(_rows_of_sum_one(features)),
+        features=compact(normalize(features.astype(np.float64), norm="l1")),
         labels=classes.argmax(axis=1),
         name=facts.name,
     )
     return replace(graph, splits=(split,))
-
-
-def _rows_of_sum_one(matrix: sp.csr_array) -> sp.csr_array:
-    """Divide each row by its sum, in float64; a row of zeros stays as it is."""
-    matrix = sp.csr_array(matrix, dtype=np.float64)
-    sums = np.asarray(abs(matrix).sum(axis=1))
-    return sp.csr_array(sp.diags_array(1 / np.where(sums == 0, 1, sums)) @ matrix)
 
 
 def _content(path: Path) -> Any:
