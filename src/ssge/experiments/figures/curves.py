@@ -136,8 +136,5 @@ def absolute_correlation(embedding: Matrix, name: str) -> Matrix:
     """Return the absolute correlations between columns; NaN for those of a constant column."""
     if len(embedding) < 2:
         raise InputError(f"{name} must have at least two rows to correlate columns; received 1.")
-    deviation = deviations(embedding)
-    deviation[deviation == 0] = np.nan  # a constant column correlates with nothing
-    standard = (embedding - embedding.mean(axis=0, dtype=np.float64)) / deviation
-    correlation: Matrix = np.abs(standard.T @ standard) / len(embedding)
-    return np.minimum(correlation, 1.0)
+    varying = np.where(deviations(embedding) > 0, embedding, np.nan)  # a constant column correlates with nothing
+    return np.abs(np.atleast_2d(np.corrcoef(varying, rowvar=False)))
