@@ -47,11 +47,6 @@ class RunFolder:
         return self.path / RECORD
 
     @property
-    def card(self) -> Path:
-        """Summary for people, Markdown."""
-        return self.path / CARD
-
-    @property
     def work(self) -> Path:
         """Hidden folder of an unfinished run."""
         return self.path / storage.WORK
