@@ -42,11 +42,6 @@ class RunFolder:
         return self.path / EMBEDDING
 
     @property
-    def record(self) -> Path:
-        """All facts and scores, JSON."""
-        return self.path / RECORD
-
-    @property
     def work(self) -> Path:
         """Hidden folder of an unfinished run."""
         return self.path / storage.WORK
@@ -191,7 +186,7 @@ class RunFolder:
         if not self.complete:
             if self.unfinished:
                 raise InputError(f"The run in {self.path} is not finished; continue with ssge fit ... --resume.")
-            old = " of this version" if self.record.exists() else ""
+            old = " of this version" if (self.path / RECORD).exists() else ""
             raise InputError(f"No run{old} in {self.path}: {storage.SUMS} is missing or damaged.")
         storage.verify(self.path, name)
         return self.path / name
