@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from ssge.datasets.facts import Facts
 from ssge.errors import InputError
 from ssge.graph import Graph
-from ssge.io.features import compact
 
 _ROWS = 1 << 16
 
@@ -29,7 +28,7 @@ def digits(facts: Facts, _: Mapping[str, Path], *, neighbors: int = 10) -> Graph
     pixels = images.data / 16
     nearest = sp.coo_array(kneighbors_graph(pixels, neighbors, include_self=False))
     edges = np.stack([nearest.row, nearest.col])
-    return Graph.of(edges=edges, features=compact(pixels), labels=images.target, name=facts.name)
+    return Graph.of(edges=edges, features=pixels, labels=images.target, name=facts.name)
 
 
 def karate(facts: Facts, _: Mapping[str, Path]) -> Graph:
@@ -39,7 +38,7 @@ def karate(facts: Facts, _: Mapping[str, Path]) -> Graph:
     club = nx.karate_club_graph()
     labels = [facts.class_names.index(club.nodes[member]["club"]) for member in club]
     edges = np.array(list(club.edges), dtype=np.int64).T
-    return Graph.of(edges=edges, features=compact(np.eye(len(club))), labels=labels, name=facts.name)
+    return Graph.of(edges=edges, features=np.eye(len(club)), labels=labels, name=facts.name)
 
 
 def sbm(

@@ -13,7 +13,6 @@ import logging
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,6 @@ from ssge.datasets.modules import Module, read_package, resolve
 from ssge.datasets.store import cache_folder
 from ssge.errors import InputError
 from ssge.graph import Graph
-from ssge.io.features import compact
 from ssge.io.graph_folder import StoredGraph
 from ssge.io.graph_writer import write_graph
 from ssge.records import version_of
@@ -78,12 +76,11 @@ def _cached(path: Path) -> Graph | None:
     if not path.exists():
         return None
     try:
-        graph = StoredGraph.open(path).load()
+        return StoredGraph.open(path).load()
     except InputError as error:
         log.warning("imports: %s cannot be read and is built again (%s).", path, error)
         shutil.rmtree(path, ignore_errors=True)
         return None
-    return replace(graph, features=compact(graph.features))
 
 
 def build(modules: Mapping[str, Module], name: str = "imports") -> Graph:
@@ -112,7 +109,7 @@ def build(modules: Mapping[str, Module], name: str = "imports") -> Graph:
     edges = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T
     return Graph.of(
         adjacency=sp.coo_array((np.ones(edges.shape[1]), tuple(edges)), shape=(len(names), len(names))),
-        features=compact(matrix),
+        features=matrix,
         labels=list(classes.values()),
         node_ids=names,
         name=name,

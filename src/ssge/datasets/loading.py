@@ -14,6 +14,7 @@ from ssge.datasets.facts import DATASETS, Facts
 from ssge.datasets.store import obtain
 from ssge.errors import InputError, UnknownNameError
 from ssge.graph import Graph
+from ssge.io.features import compact
 
 _LOADERS: dict[str, Callable[..., Graph]] = {
     "planetoid": planetoid.read,
@@ -61,7 +62,7 @@ def from_facts(facts: Facts, root: str | Path | None = None, **options: Any) -> 
         expected, found = getattr(facts, size), getattr(graph, size)
         if expected not in (None, found):  # the only check of files without a known checksum
             raise InputError(f"{facts.title}: {size} must be {expected:,}; its files give {found:,}.")
-    return replace(graph, class_names=graph.class_names or facts.class_names)
+    return replace(graph, features=compact(graph.features), class_names=graph.class_names or facts.class_names)
 
 
 def _parsed(text: str) -> dict[str, float]:

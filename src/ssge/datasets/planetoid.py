@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from ssge.datasets.facts import Facts
 from ssge.errors import InputError
 from ssge.graph import Graph, Split
-from ssge.io.features import compact
 
 _VALID_NODES = 500
 
@@ -59,7 +58,7 @@ def _graph(facts: Facts, content: Mapping[str, Any]) -> Graph:
     split = Split(np.arange(labeled), np.arange(labeled, labeled + _VALID_NODES), np.sort(order))
     graph = Graph.of(
         edges=edges,
-        features=compact(normalize(features.astype(np.float64), norm="l1")),
+        features=normalize(features.astype(np.float64), norm="l1"),
         labels=classes.argmax(axis=1),
         name=facts.name,
     )
