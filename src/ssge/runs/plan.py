@@ -137,8 +137,14 @@ def choose_method(method: str | None, recipe: Recipe | None, start: Start | None
         return METHODS.canonical(method or "ssge")
     if method is not None and METHODS.canonical(method) != fixed:
         raise InputError(f"method must be {fixed}, that of {source}; received {method}.")
-    if start is not None:
-        _check_start(METHODS[fixed])
+    cls = METHODS[fixed]
+    if start is not None and not cls.inductive:
+        raise InputError(
+            f"{cls.title} has vectors only for the nodes of the graph it was trained on: it cannot start from "
+            "another run; train from scratch."
+        )
+    if start is not None and cls.supervised:
+        raise InputError(f"{cls.title} cannot start from another run, which has seen labels that may be tested here.")
     return fixed
 
 
@@ -166,18 +172,6 @@ def info_for(method: type[Method], graph: Graph | StoredGraph) -> GraphInfo:
     if graph.labels is None or isinstance(graph, StoredGraph):
         raise InputError(f"{graph.name} has no labels, and {method.title} learns from some.")
     return graph.info._replace(num_classes=graph.num_classes)
-
-
-def _check_start(method: type[Method]) -> None:
-    if not method.inductive:
-        raise InputError(
-            f"{method.title} has vectors only for the nodes of the graph it was trained on: it cannot start from "
-            "another run; train from scratch."
-        )
-    if method.supervised:
-        raise InputError(
-            f"{method.title} cannot start from another run, which has seen labels that may be tested here."
-        )
 
 
 def _take_weights(method: Method, start: Method) -> None:
