@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, shown
@@ -232,8 +233,6 @@ def aggregate(edges: Edges, name: str, how: str, direction: Direction) -> NDArra
     Rows count as they are in the table, duplicates twice, a self-loop once. Missing values are left out; nodes without
     a value get 0.
     """
-    import pyarrow as pa
-
     source, target = edges.ends
     values = edges.values[name]
     at = {"in": target, "out": source}.get(direction)

@@ -11,7 +11,11 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from pyarrow import csv
 
 from ssge.errors import InputError, UnknownNameError, cut, nearest, one_line, shown
 from ssge.files import atomic
@@ -143,9 +147,6 @@ def forget(vectors: NDArray[np.floating[Any]]) -> None:
 
 
 def _read_parquet(path: Path) -> Embedding:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     table = _parquet_table(path)
     if table.column_names != ["id", VECTOR]:
         return _from_table(path, table)
@@ -162,8 +163,6 @@ def _read_parquet(path: Path) -> Embedding:
 
 
 def _parquet_table(path: Path) -> Any:
-    import pyarrow.parquet as pq
-
     with parquet_errors(path), pq.ParquetFile(path) as file:
         refuse_unpacking(path, declared_size(file.metadata), path.stat().st_size, LIMIT)
         table = file.read()
@@ -172,9 +171,6 @@ def _parquet_table(path: Path) -> Any:
 
 
 def _read_csv(path: Path) -> Embedding:
-    import pyarrow as pa
-    from pyarrow import csv
-
     with path.open("rb") as file:
         names = _first_line(path, file).strip().replace('"', "").split(",")
         text = file.read(1) == b'"'
@@ -183,9 +179,6 @@ def _read_csv(path: Path) -> Embedding:
 
 
 def _write_npy(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     with atomic(path) as matrix, atomic(_ids_beside(path)) as beside:
         with closing(ArrayFile(matrix, vectors.dtype, vectors.shape[1])) as file:
             for _, part in _parts(vectors):
@@ -221,9 +214,6 @@ def _ids_beside(path: Path) -> Path:
 
 
 def _write_word2vec(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None:
-    import pyarrow as pa
-    from pyarrow import csv
-
     names = [str(node) for node in ids.to_pylist()]
     bad = [name for name in names if name.split() != [name]]
     if bad:
@@ -239,10 +229,6 @@ def _write_word2vec(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) ->
 
 
 def _read_word2vec(path: Path) -> Embedding:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    from pyarrow import csv
-
     with path.open("rb") as file:
         sizes = re.fullmatch(r"\s*([0-9]{1,18})\s+([0-9]{1,18})\s*", _first_line(path, file))
     if sizes is None:
@@ -280,8 +266,6 @@ def _reader(path: Path) -> Callable[[Path], Embedding]:
 
 
 def _id_column(node_ids: NDArray[Any]) -> Any:
-    import pyarrow as pa
-
     if np.issubdtype(node_ids.dtype, np.integer) and np.can_cast(node_ids.dtype, np.int64):
         return pa.array(node_ids.astype(np.int64))
     ids = node_ids.tolist()
@@ -295,8 +279,6 @@ def _id_column(node_ids: NDArray[Any]) -> Any:
 
 
 def _table(ids: Any, vectors: NDArray[np.floating[Any]], one_column: bool = False) -> Any:
-    import pyarrow as pa
-
     if one_column:
         flat = pa.array(np.ascontiguousarray(vectors).ravel())
         return pa.table([ids, pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])], names=["id", VECTOR])
@@ -305,9 +287,6 @@ def _table(ids: Any, vectors: NDArray[np.floating[Any]], one_column: bool = Fals
 
 
 def _parsed(path: Path, read: Any, parse: Any, types: dict[str, Any]) -> Any:
-    import pyarrow as pa
-    from pyarrow import csv
-
     try:
         return csv.read_csv(path, read, parse, csv.ConvertOptions(column_types=types))
     except (pa.ArrowException, OSError) as error:

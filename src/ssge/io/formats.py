@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, one_line
@@ -73,8 +74,6 @@ def read_gml(path: Path, limit: int) -> tuple[ArrowTable, ArrowTable]:
 
 def from_networkx(graph: Any, where: str) -> tuple[ArrowTable, ArrowTable]:
     """Return a NetworkX graph as tables of edges (``source``, ``target``) and nodes (``id``), attributes as columns."""
-    import pyarrow as pa
-
     undirected = not graph.is_directed()
 
     def table(keys: dict[str, list[Any]], data: list[dict[Any, Any]], what: str) -> ArrowTable:

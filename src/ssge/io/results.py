@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import csv
 
 from ssge.errors import InputError
 from ssge.files import atomic
@@ -25,10 +31,6 @@ def without_formulas(table: Any) -> Any:
 
     Names of columns count as well. Ids change with it, so such a table cannot be joined to others by these ids.
     """
-    import re
-
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     def safe(column: Any) -> Any:
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
@@ -53,9 +55,6 @@ def write_tables(path: Path, tables: Iterable[Any], safe_csv: bool = False, **ho
     **how
         Options of ``pyarrow.parquet.ParquetWriter``.
     """
-    import pyarrow.parquet as pq
-    from pyarrow import csv
-
     rows, writer, text = 0, None, path.suffix.casefold() == ".csv"
     with atomic(path) as temporary:
         try:

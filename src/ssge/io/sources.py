@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import pyarrow as pa
+
 from ssge.errors import InputError, one_line
 
 Kind: TypeAlias = Literal["folder", "parquet", "npz", "torch", "matrix market", "graphml", "gml", "json", "text"]
@@ -77,8 +79,6 @@ def unpacked(path: Path, limit: int = LIMIT, skip: int = 0, size: int = _BLOCK) 
     size
         Most bytes of a block.
     """
-    import pyarrow as pa
-
     raw, codec = _opened(path)
     packed, count = raw.size(), 0
     with pa.CompressedInputStream(raw, codec) if codec else raw as stream:
@@ -112,8 +112,6 @@ def arrow_source(path: Path, limit: int, skip: int = 0) -> Any:
 
 def in_memory(blocks: Iterable[bytes]) -> Any:
     """Return blocks of bytes as one file in memory of Arrow, which its threads may free at any time."""
-    import pyarrow as pa
-
     sink = pa.BufferOutputStream()
     for block in blocks:
         sink.write(block)
@@ -127,8 +125,6 @@ def content(path: Path, limit: int) -> bytes:
 
 def _opened(path: Path) -> tuple[Any, str | None]:
     """Open a file for Arrow; return it and its compression, if any."""
-    import pyarrow as pa
-
     try:
         raw = pa.OSFile(str(path))
         first = raw.read(4)

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, UnknownNameError, one_line, printable, shown
@@ -82,8 +84,6 @@ class ParquetTable:
     free, form, undirected = False, "", False
 
     def __init__(self, path: Path, limit: int) -> None:
-        import pyarrow.parquet as pq
-
         self.where = printable(str(path))
         parts = sorted(p for p in path.rglob("*.parquet") if p.name[0] not in "._") if path.is_dir() else [path]
         if not parts:
@@ -110,8 +110,6 @@ class ParquetTable:
 
     def read(self, columns: Sequence[int], text: Collection[int] = ()) -> Any:
         """Return columns as a pyarrow table."""
-        import pyarrow as pa
-
         tables, size = [], 0
         for table in self._tables(columns):
             size += table.nbytes
@@ -129,9 +127,6 @@ class ParquetTable:
 
     def _tables(self, columns: Sequence[int], **how: Any) -> Iterator[Any]:
         """Yield the batches of all parts, each as a table; ``how`` is that of `pyarrow.parquet.ParquetFile`."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         names = [self.names[i] for i in columns]
         counts = Counter(self.names)
         if twice := next((name for name in names if counts[name] > 1), None):
@@ -167,8 +162,6 @@ def declared_size(metadata: Any) -> int:
 @contextmanager
 def parquet_errors(path: Path | str) -> Iterator[None]:
     """Turn an error of pyarrow into one line that names the file."""
-    import pyarrow as pa
-
     try:
         yield
     except (pa.ArrowException, OSError, MemoryError, UnicodeDecodeError, OverflowError) as error:
@@ -227,8 +220,6 @@ def open_table(
 
 
 def _arrow(source: Any, what: str) -> Any:
-    import pyarrow as pa
-
     try:
         if hasattr(source, "iloc"):
             named = [name for name in source.index.names if name is not None]
@@ -267,13 +258,10 @@ def named(table: Table, names: Collection[str]) -> int | None:
 
 def numbers(column: TableColumn) -> NDArray[np.float64]:
     """Return a column of numbers or booleans as float64, missing ones as NaN; what is neither is named by its row."""
-    import pyarrow as pa
-    import pyarrow.types as kinds
-
     values = column.values
-    if kinds.is_dictionary(values.type):
+    if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
-    if kinds.is_boolean(values.type):
+    if pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
     elif is_text(values.type) and column.table.free:  # one field that is no number makes a column text
         try:
@@ -289,22 +277,18 @@ def numbers(column: TableColumn) -> NDArray[np.float64]:
 
 def is_number(kind: Any) -> bool:
     """Return whether a pyarrow type is numeric."""
-    import pyarrow.types as kinds
-
-    return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind) or kinds.is_null(kind))
+    return any(
+        check(kind) for check in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
+    )
 
 
 def is_text(kind: Any) -> bool:
     """Return whether a pyarrow type is text."""
-    import pyarrow.types as kinds
-
-    return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _unreadable(values: Any) -> bool:
     """Return whether some text is no number."""
-    import pyarrow as pa
-
     try:
         values.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -314,8 +298,6 @@ def _unreadable(values: Any) -> bool:
 
 def _read_json(path: Path, limit: int) -> Any:
     """Return a JSON object of nodes and lists, ``{"node": [3, 17, ...], ...}``, as a table: an id and a bag of ids."""
-    import pyarrow as pa
-
     try:
         entries = json.loads(content(path, min(limit, _MOST_JSON)), object_pairs_hook=_Members)
     except RecursionError:
