@@ -17,15 +17,15 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow import csv
 
-from ssge.errors import InputError, UnknownNameError, cut, nearest, one_line, shown
+from ssge.errors import InputError, UnknownNameError, cut, nearest, shown
 from ssge.files import atomic
 from ssge.foreign import find
 from ssge.io.graph_writer import ArrayFile
 from ssge.io.ids import CANONICAL
 from ssge.io.matrices import check_array
 from ssge.io.results import refuse_existing, write_tables
-from ssge.io.sources import LIMIT, refuse_unpacking
-from ssge.io.tables import declared_size, parquet_errors
+from ssge.io.sources import LIMIT, explained, refuse_unpacking
+from ssge.io.tables import declared_size
 
 VECTOR = "vector"
 """Name of the column of vectors, where they are in one."""
@@ -163,7 +163,7 @@ def _read_parquet(path: Path) -> Embedding:
 
 
 def _parquet_table(path: Path) -> Any:
-    with parquet_errors(path), pq.ParquetFile(path) as file:
+    with explained(f"{path} cannot be read as Parquet"), pq.ParquetFile(path) as file:
         refuse_unpacking(path, declared_size(file.metadata), path.stat().st_size, LIMIT)
         table = file.read()
         table.validate(full=True)  # text in Parquet may be no text at all
@@ -194,15 +194,10 @@ def _read_npy(path: Path) -> Embedding:
     ids = _parquet_table(beside)
     if ids.column_names != ["id"] or str(ids.schema.field(0).type) not in ("int64", "string"):
         raise InputError(f"{beside} must have one column, id, of integers or text.")
-    try:
-        with path.open("rb") as file:
-            check_array(file, path.stat().st_size, str(path))
-            file.seek(0)
-            vectors = np.lib.format.read_array(file, allow_pickle=False)
-    except InputError:
-        raise
-    except Exception as error:  # a damaged header fails in many ways
-        raise InputError(f"{path} cannot be read as a NumPy array: {one_line(error)}") from None
+    with explained(f"{path} cannot be read as a NumPy array"), path.open("rb") as file:
+        check_array(file, path.stat().st_size, str(path))
+        file.seek(0)
+        vectors = np.lib.format.read_array(file, allow_pickle=False)
     if vectors.ndim != 2 or vectors.dtype.kind != "f" or vectors.shape[0] != ids.num_rows:
         found = f"{vectors.dtype} {vectors.shape}"
         raise InputError(f"{path} must be a matrix of floats with {ids.num_rows} rows, one per id; received {found}.")
@@ -287,10 +282,8 @@ def _table(ids: Any, vectors: NDArray[np.floating[Any]], one_column: bool = Fals
 
 
 def _parsed(path: Path, read: Any, parse: Any, types: dict[str, Any]) -> Any:
-    try:
+    with explained(f"{path} cannot be read as text"):
         return csv.read_csv(path, read, parse, csv.ConvertOptions(column_types=types))
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} cannot be read as text: {one_line(error)}") from None
 
 
 def _from_table(path: Path, table: Any) -> Embedding:

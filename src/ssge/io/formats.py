@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ssge.errors import InputError, one_line
 from ssge.foreign import Parts, take_apart
 from ssge.io.matrices import refuse_size
-from ssge.io.sources import LIMIT, content, refuse_unpacking
+from ssge.io.sources import LIMIT, content, explained, refuse_unpacking
 from ssge.io.tables import ArrowTable, TableColumn, numbers
 from ssge.io.text import TextTable
 
@@ -31,10 +31,8 @@ def read_graphml(path: Path, limit: int) -> tuple[ArrowTable, ArrowTable]:
     data = content(path, limit)
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise InputError(f"{path} declares a document type or entities, which GraphML has no use for.")
-    try:
+    with explained(f"{path} is damaged or no GraphML"):
         graph = nx.read_graphml(_InOnePiece(data), node_type=_named)
-    except Exception as error:  # a damaged file raises many kinds of errors
-        raise InputError(f"{path} is damaged or no GraphML: {one_line(error)}") from None
     return from_networkx(graph, str(path))
 
 
@@ -56,19 +54,15 @@ def read_gml(path: Path, limit: int) -> tuple[ArrowTable, ArrowTable]:
     """Read GML; ids are the labels of the nodes if they have labels."""
     import networkx as nx
 
-    try:
+    with explained(f"{path} is not UTF-8 text"):
         text = content(path, limit).decode("utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: {one_line(error)}") from None
-    try:
+    with explained(f"{path} is damaged or no GML"):
         try:
             graph = nx.parse_gml(text, label="label")
         except nx.NetworkXError as error:
             if "has no 'label' attribute" not in str(error):
                 raise
             graph = nx.parse_gml(text, label="id")
-    except Exception as error:
-        raise InputError(f"{path} is damaged or no GML: {one_line(error)}") from None
     return from_networkx(graph, str(path))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -43,6 +44,17 @@ _OTHERS = {
     b"\x93NUMPY": "one NumPy array; save the graph as .npz (scipy.sparse.save_npz) or as a table",
     b"%PDF": "a PDF; give the table itself, as CSV",
 }
+
+
+@contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Say in one line what is wrong with a file: damaged ones fail in as many ways as the libraries that read them."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{what}: {one_line(error)}") from None
 
 
 def too_large(path: Path | str, what: str, limit: int) -> InputError:

@@ -6,7 +6,6 @@ import bisect
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, UnknownNameError, one_line, printable, shown
 from ssge.io.options import ReadOptions
-from ssge.io.sources import LIMIT, content, kind_of, refuse_unpacking, too_large
+from ssge.io.sources import LIMIT, content, explained, kind_of, refuse_unpacking, too_large
 from ssge.io.text import TextTable
 
 _MOST_JSON = 1 << 30
@@ -93,7 +92,7 @@ class ParquetTable:
         self._ends: list[int] = []
         size = packed = 0
         for part in parts:
-            with parquet_errors(part), pq.ParquetFile(part) as file:
+            with explained(f"{part} cannot be read as Parquet"), pq.ParquetFile(part) as file:
                 found = file.metadata
                 size += declared_size(found)
                 packed += part.stat().st_size
@@ -116,7 +115,7 @@ class ParquetTable:
             if size > self._limit:
                 raise too_large(self.where, "unpacks to too much", self._limit)
             tables.append(table)
-        with parquet_errors(self.where):
+        with explained(f"{self.where} cannot be read as Parquet"):
             return pa.concat_tables(tables, promote_options="permissive")
 
     def batches(
@@ -132,7 +131,7 @@ class ParquetTable:
         if twice := next((name for name in names if counts[name] > 1), None):
             raise InputError(f"{self.where} has more than one column named {shown(twice)}.")
         for part in self._files:
-            with parquet_errors(part), pq.ParquetFile(part, pre_buffer=False) as file:
+            with explained(f"{part} cannot be read as Parquet"), pq.ParquetFile(part, pre_buffer=False) as file:
                 for batch in file.iter_batches(columns=names, **how):
                     batch.validate(full=True)  # text in Parquet may be no text at all
                     yield pa.Table.from_batches([batch]).select(names)
@@ -157,15 +156,6 @@ def declared_size(metadata: Any) -> int:
     """
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     return int(max(sum(group.total_byte_size for group in groups), 8 * metadata.num_rows))
-
-
-@contextmanager
-def parquet_errors(path: Path | str) -> Iterator[None]:
-    """Turn an error of pyarrow into one line that names the file."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, MemoryError, UnicodeDecodeError, OverflowError) as error:
-        raise InputError(f"{path} cannot be read as Parquet: {one_line(error)}") from None
 
 
 def is_frame(value: Any) -> bool:
@@ -220,14 +210,12 @@ def open_table(
 
 
 def _arrow(source: Any, what: str) -> Any:
-    try:
+    with explained(f"{what} cannot be read as a table"):
         if hasattr(source, "iloc"):
             named = [name for name in source.index.names if name is not None]
             table = pa.Table.from_pandas(source.reset_index(level=named) if named else source, preserve_index=False)
         else:
             table = pa.table(source)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{what} cannot be read as a table: {one_line(error)}") from None
     return table.rename_columns([str(name) for name in table.column_names])
 
 
