@@ -93,7 +93,7 @@ def row_sum2d(someArgument):
 
 @pytest.fixture
 def two_packages(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path:
-    monkeypatch.setattr(imports, "PACKAGES", {"networkx": "networkx", "joblib": "joblib"})
+    monkeypatch.setattr(imports, "PACKAGES", ("networkx", "joblib"))
     return cache
 
 
@@ -150,7 +150,7 @@ def test_packages_are_found_without_being_run(
     toy: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.syspath_prepend(str(toy.parent))
-    monkeypatch.setattr(imports, "PACKAGES", {"toy": "toy", "joblib": "joblib", "no_such_package": "x"})
+    monkeypatch.setattr(imports, "PACKAGES", ("toy", "joblib", "no_such_package"))
     monkeypatch.setattr(imports, "SMALLEST_CLASS", 2)
     caplog.set_level(logging.INFO)
     graph = datasets.load("imports")

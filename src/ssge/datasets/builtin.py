@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.datasets.facts import Facts
@@ -26,9 +25,8 @@ def digits(facts: Facts, _: Mapping[str, Path], *, neighbors: int = 10) -> Graph
     if not 1 <= neighbors < n:
         raise InputError(f"neighbors must be between 1 and {n - 1}; received {neighbors}.")
     pixels = images.data / 16
-    nearest = sp.coo_array(kneighbors_graph(pixels, neighbors, include_self=False))
-    edges = np.stack([nearest.row, nearest.col])
-    return Graph.of(edges=edges, features=pixels, labels=images.target, name=facts.name)
+    nearest = kneighbors_graph(pixels, neighbors, include_self=False)
+    return Graph.of(adjacency=nearest, features=pixels, labels=images.target, name=facts.name)
 
 
 def karate(facts: Facts, _: Mapping[str, Path]) -> Graph:

@@ -30,17 +30,8 @@ from ssge.records import version_of
 
 log = logging.getLogger(__name__)
 
-PACKAGES = {
-    "numpy": "numpy",
-    "scipy": "scipy",
-    "sklearn": "scikit-learn",
-    "networkx": "networkx",
-    "sympy": "sympy",
-    "matplotlib": "matplotlib",
-    "torch_geometric": "torch-geometric",
-    "joblib": "joblib",
-}
-"""Package and the distribution that holds it; sympy comes with torch, joblib with scikit-learn."""
+PACKAGES = ("numpy", "scipy", "sklearn", "networkx", "sympy", "matplotlib", "torch_geometric", "joblib")
+"""Sympy comes with torch, joblib with scikit-learn."""
 
 WORDS = 2_000
 MOST_MODULES = 0.25
@@ -54,7 +45,7 @@ _FORMAT = 3
 def read(facts: Facts, _: Mapping[str, Path]) -> Graph:
     """Build the import graph, or read it from the cache folder if these versions have been read before."""
     folders = _installed()
-    versions = {package: version_of(distribution) for package, distribution in PACKAGES.items() if package in folders}
+    versions = {name: version_of("scikit-learn" if name == "sklearn" else name) for name in PACKAGES if name in folders}
     key = hashlib.sha256(repr((_FORMAT, sorted(versions.items()))).encode()).hexdigest()[:16]
     path = cache_folder() / f"imports-{key}"
     graph = _cached(path)
