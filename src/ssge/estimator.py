@@ -238,7 +238,7 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
         """
         folder = RunFolder(Path(path))
         record = folder.read_record()
-        settings = {key: tuple(value) if isinstance(value, list) else value for key, value in record.config.items()}
+        settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in record.config.items()}
         settings |= {"random_state": record.seed, "precision": record.precision, "device": device}
         settings["n_neighbors"] = record.reading.get("n_neighbors", 10)
         fixed: str | None = getattr(cls, "method", None)  # of SSGE

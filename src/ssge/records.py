@@ -6,6 +6,7 @@ import ast
 import hashlib
 import os
 import platform
+import re
 import subprocess
 import sys
 from contextlib import suppress
@@ -223,8 +224,5 @@ def machine() -> dict[str, str]:
 
 def _processor() -> str:
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or "unknown"
+    found = re.search(r"^model name\s*:\s*(.+)", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.exists() else None
+    return found[1].strip() if found else platform.processor() or "unknown"

@@ -137,4 +137,5 @@ def absolute_correlation(embedding: Matrix, name: str) -> Matrix:
     if len(embedding) < 2:
         raise InputError(f"{name} must have at least two rows to correlate columns; received 1.")
     varying = np.where(deviations(embedding) > 0, embedding, np.nan)  # a constant column correlates with nothing
-    return np.abs(np.atleast_2d(np.corrcoef(varying, rowvar=False)))
+    correlation: Matrix = np.abs(np.atleast_2d(np.corrcoef(varying, rowvar=False)))
+    return correlation
