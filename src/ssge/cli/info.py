@@ -5,6 +5,7 @@ import logging
 from pathlib import Path
 from typing import Any, Literal
 
+from ssge.cli.apply import neighbors
 from ssge.cli.options import INFO, Json, Quiet, Switch, Threads, command, set_up
 from ssge.terminal import print_cells, print_json, print_table
 
@@ -154,8 +155,6 @@ def demo(
     from ssge.experiments.layout import Coloring
     from ssge.experiments.protocols import PROTOCOLS
     from ssge.experiments.references import raw_features, untrained_encoder
-    from ssge.io.embeddings import find_ids
-    from ssge.ops.neighbors import nearest
     from ssge.runs.folder import RunFolder
     from ssge.runs.plan import plan
     from ssge.runs.recipes import load_recipe
@@ -173,13 +172,9 @@ def demo(
 
     folder = RunFolder(out / "runs" / "seed-0")
     ids, after = folder.read_embedding()
-    rows = find_ids(ids, WELL_KNOWN)
-    rows = rows[rows >= 0]
-    for row, near, cosines in zip(rows, *nearest(after, rows, 5), strict=True):
-        print(f"\nnearest to {ids[row]}:")
-        for i, cosine in zip(near, cosines, strict=True):
-            print(f"  {cosine:.2f}  {ids[i]}")
-
+    print()
+    if known := [module for module in WELL_KNOWN if module in ids]:
+        neighbors(folder.path, *known, k=5)
     print()
     if importlib.util.find_spec("matplotlib") is None:
         print("pictures: none, they need matplotlib (pip install 'ssge[plots]')")
