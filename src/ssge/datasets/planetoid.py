@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ssge.datasets.facts import Facts
 from ssge.errors import InputError
 from ssge.graph import Graph, Split
+from ssge.io.sources import explained
 
 _VALID_NODES = 500
 
@@ -28,14 +29,8 @@ def read(facts: Facts, paths: Mapping[str, Path]) -> Graph:
     gives them.
     """
     files = {name.split(".", 2)[2]: path for name, path in paths.items()}
-    try:
+    with explained(f"{facts.title}: the files in {files['graph'].parent} do not fit together"):
         return _graph(facts, {name: _content(path) for name, path in files.items()})
-    except (ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"{facts.title}: the files in {files['graph'].parent} do not fit together ({error})."
-        ) from error
 
 
 def _graph(facts: Facts, content: Mapping[str, Any]) -> Graph:
@@ -67,10 +62,8 @@ def _graph(facts: Facts, content: Mapping[str, Any]) -> Graph:
 
 def _content(path: Path) -> Any:
     if path.name.endswith(".test.index"):
-        try:
+        with explained(f"{path} must hold one node number per line"):
             return np.array(path.read_text("ascii").split(), dtype=np.int64)
-        except ValueError as error:
-            raise InputError(f"{path} must hold one node number per line ({error}).") from None
     return unpickle(path)
 
 

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ssge.errors import InputError, one_line, shown
+from ssge.errors import InputError, shown
+from ssge.io.sources import explained
 from ssge.io.tables import TableColumn, is_number, is_text, numbers
 
 MOST_LEVELS = 50
@@ -176,10 +177,8 @@ def _refuse(column: TableColumn, why: str, instead: str = "") -> NoReturn:
 
 
 def _category(column: TableColumn, explicit: bool, fixed: bool) -> Raw:
-    try:
+    with explained(f"{column}: no category"):
         values = column.values.cast(pa.string())
-    except pa.ArrowException as error:
-        raise InputError(f"{column}: no category ({one_line(error)}).") from None
     if column.table.free:
         values = pc.ascii_trim_whitespace(values)
         values = pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ssge.errors import InputError, one_line
 from ssge.foreign import Parts, take_apart
 from ssge.io.matrices import refuse_size
-from ssge.io.sources import LIMIT, content, explained, refuse_unpacking
+from ssge.io.sources import LIMIT, content, errors_of, explained, refuse_unpacking
 from ssge.io.tables import ArrowTable, TableColumn, numbers
 from ssge.io.text import TextTable
 
@@ -79,10 +79,8 @@ def from_networkx(graph: Any, where: str) -> tuple[ArrowTable, ArrowTable]:
         columns |= {str(name): [_plain(attrs.get(name)) for attrs in data] for name in attributes}
         arrays = []
         for name, values in columns.items():
-            try:
+            with explained(f"{where}: {what} {name!r} is not of one kind"):
                 arrays.append(pa.array(values))
-            except (pa.ArrowException, TypeError, OverflowError) as error:
-                raise InputError(f"{where}: {what} {name!r} is not of one kind: {one_line(error)}") from None
         return ArrowTable(pa.table(arrays, names=list(columns)), f"{where}, {what}s", undirected)
 
     if not len(graph):
@@ -125,17 +123,13 @@ def read_torch(path: Path, limit: int) -> Parts:
         found = found[0]
     if isinstance(found, dict):
         found = SimpleNamespace(**{str(key): value for key, value in found.items()})
-    try:
+    with explained(f"{path} holds no graph"), errors_of(path):  # objects of the right class with the wrong inside
         held = _refuse_views(path, found, limit)
         parts = take_apart(found)
         edges = np.asarray(parts.edges)
         nodes = edges.max(initial=-1) + 1 if parts.num_nodes is None else parts.num_nodes
         refuse_size(path, int(nodes), limit, held)
         return parts._replace(num_nodes=int(nodes))
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    except Exception as error:  # objects of the right class with the wrong inside
-        raise InputError(f"{path} holds no graph: {one_line(error)}") from None
 
 
 def _refuse_views(path: Path, found: Any, limit: int) -> int:

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ssge.errors import InputError, one_line, shown
+from ssge.errors import InputError, shown
+from ssge.io.sources import explained
 from ssge.io.tables import TableColumn, is_text
 
 CANONICAL = r"^(0|-?[1-9][0-9]{0,18})$"
@@ -99,10 +100,8 @@ def plain(column: TableColumn) -> Any:
         return values
     if not pa.types.is_integer(values.type):
         raise InputError(f"{column}: ids must be integers or text; received {values.type}.")
-    try:
+    with explained(f"{column}: ids must fit into 64 bits"):
         return values.cast(pa.int64())
-    except pa.ArrowInvalid as error:
-        raise InputError(f"{column}: ids must fit into 64 bits; {one_line(error)}.") from None
 
 
 def _as_integers(column: TableColumn, other: TableColumn | None) -> Any:
@@ -117,11 +116,8 @@ def _as_integers(column: TableColumn, other: TableColumn | None) -> Any:
             raise _mixed(other, column, row)
         found = shown(values[row].as_py())
         raise InputError(f"{column.at(row)}: ids were integers in the graph of like; {found} is none.")
-    try:
+    with explained(f"{column}: ids must fit into 64 bits, as in {other or 'the graph of like'}"):
         return values.cast(pa.int64())
-    except pa.ArrowInvalid as error:
-        before = other or "the graph of like"
-        raise InputError(f"{column}: ids must fit into 64 bits, as in {before}; {one_line(error)}.") from None
 
 
 def _mixed(integers: TableColumn, text: TableColumn, row: int) -> InputError:

@@ -17,6 +17,7 @@ from ssge.foreign import LABEL_NAMES
 from ssge.io.columns import EMPTY, NotAFeatureError, Raw, has_codes, raw_column
 from ssge.io.options import ReadOptions
 from ssge.io.roles import by_name, by_values
+from ssge.io.sources import explained
 from ssge.io.tables import JsonTable, Table, TableColumn, is_text, named, open_table, position
 from ssge.schema import FeatureSchema, LeftOut
 
@@ -188,8 +189,6 @@ def labels_in(column: TableColumn, given: bool) -> NDArray[Any] | None:
         log.warning("%s: column %r is left out: its label is missing in row %d.", where, column.name, line)
         return None
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        try:
+        with explained(f"{column}: labels must be classes; received {kind}"):
             return np.array(values.cast(pa.string()).to_pylist(), dtype=object)
-        except pa.ArrowException:
-            raise InputError(f"{column}: labels must be classes; received {kind}.") from None
     return np.asarray(values.cast(kind).to_numpy())

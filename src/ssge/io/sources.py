@@ -57,6 +57,15 @@ def explained(what: str) -> Iterator[None]:
         raise InputError(f"{what}: {one_line(error)}") from None
 
 
+@contextmanager
+def errors_of(where: Path | str) -> Iterator[None]:
+    """Name the source in errors of the validator."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
 def too_large(path: Path | str, what: str, limit: int) -> InputError:
     """Return the error for a file that needs more memory than the limit allows."""
     return InputError(f"{path} {what}, more than limit={limit:,} bytes; a larger limit=... lets it through.")
