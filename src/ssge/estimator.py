@@ -21,6 +21,7 @@ from ssge.foreign import is_graph
 from ssge.graph import Graph, GraphInfo
 from ssge.io.embeddings import as_table, column_names, find_ids
 from ssge.io.inputs import is_table, read_given, refuse_edges, refuse_table_of_nodes
+from ssge.io.sources import explained
 from ssge.methods import METHODS
 from ssge.methods.ssge import SSGEConfig
 from ssge.runs.fit import Run, fit
@@ -430,10 +431,8 @@ def _positions(graph: Graph, nodes: Sequence[Any]) -> NDArray[np.int64]:
     if isinstance(nodes, str) or not isinstance(nodes, Iterable):
         raise InputError(f"nodes must be a sequence of ids of {graph.name}; received {nodes!r}.")
     ids = nodes if isinstance(nodes, np.ndarray) else list(nodes)
-    try:
+    with explained(f"nodes must be ids of {graph.name}"):
         rows = find_ids(graph.node_ids, ids)
-    except TypeError as error:
-        raise InputError(f"nodes must be ids of {graph.name}; {error}.") from None
     if (rows < 0).any():
         raise InputError(f"nodes must be ids of {graph.name}; it has no {ids[int(np.argmin(rows))]!r}.")
     return rows

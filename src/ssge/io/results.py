@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -56,16 +57,13 @@ def write_tables(path: Path, tables: Iterable[Any], safe_csv: bool = False, **ho
         Options of ``pyarrow.parquet.ParquetWriter``.
     """
     rows, writer, text = 0, None, path.suffix.casefold() == ".csv"
-    with atomic(path) as temporary:
-        try:
-            for given in tables:
-                table = without_formulas(given) if safe_csv and text else given
-                if writer is None:
-                    schema = table.schema
-                    writer = csv.CSVWriter(temporary, schema) if text else pq.ParquetWriter(temporary, schema, **how)
-                writer.write_table(table)
-                rows += table.num_rows
-        finally:
-            if writer is not None:
-                writer.close()
+    with atomic(path) as temporary, ExitStack() as stack:
+        for given in tables:
+            table = without_formulas(given) if safe_csv and text else given
+            if writer is None:
+                schema = table.schema
+                opened = csv.CSVWriter(temporary, schema) if text else pq.ParquetWriter(temporary, schema, **how)
+                writer = stack.enter_context(opened)
+            writer.write_table(table)
+            rows += table.num_rows
     return rows

@@ -13,6 +13,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import psutil
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -120,8 +121,6 @@ def check_memory(graph: Graph, plan: Plan, available: int | None = None) -> None
 
 def available_memory() -> int:
     """Return the bytes that this process may still take, by the account of the system and of its control group."""
-    import psutil
-
     found = [psutil.virtual_memory().available]
     limit, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
     if limit.exists() and used.exists() and limit.read_text().strip().isdecimal():

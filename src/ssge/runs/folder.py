@@ -138,17 +138,14 @@ class RunFolder:
         """Write everything that a finished run leaves; the folder must be claimed."""
         from ssge.training.checkpoint import save_model
 
-        def stage(name: str, text: str) -> None:
+        history = "".join(json.dumps(line) + "\n" for line in run.history)
+        texts = {CONFIG: write_toml(run.record.config), HISTORY: history, **_texts(run.record)}
+        for name, text in texts.items():
             storage.staged(self.path, name).write_text(text, "utf-8")
-
-        stage(CONFIG, write_toml(run.record.config))
-        stage(HISTORY, "".join(json.dumps(line) + "\n" for line in run.history))
         write_embedding(storage.staged(self.path, EMBEDDING), *run.embedding)
         save_model(storage.staged(self.path, MODEL), run.method, seed=run.record.seed, graph=run.record.name)
         if run.schema is not None:
             run.schema.write(storage.staged(self.path, SCHEMA))
-        for name, text in _texts(run.record).items():
-            stage(name, text)
         storage.publish(self.path)
 
     def write_record(self, record: RunRecord) -> None:
