@@ -56,7 +56,7 @@ def catalog(kind: str | None) -> list[dict[str, str]]:
         sizes = ("nodes", "edges", "features", "classes")
         return [
             {"name": name}
-            | {size: _count(getattr(DATASETS[name], f"num_{size}")) for size in sizes}
+            | {size: "" if (n := getattr(DATASETS[name], f"num_{size}")) is None else f"{n:,}" for size in sizes}
             | {"split": DATASETS[name].split, "description": DATASETS[name].description}
             for name in DATASETS
         ]
@@ -81,10 +81,6 @@ def _batches(method: Any) -> str:
     if "fanouts" in method.Config.model_fields:
         return "full, nodes, sampled"
     return "full, nodes" if "batch_nodes" in method.Config.model_fields else "full"
-
-
-def _count(number: int | None) -> str:
-    return "" if number is None else f"{number:,}"
 
 
 @command(INFO)
