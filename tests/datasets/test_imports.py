@@ -201,4 +201,4 @@ def test_features_are_tf_idf_of_the_chosen_words(monkeypatch: pytest.MonkeyPatch
     expected[0, :2] = (1 + np.log(2)) * idf["apple"], idf["pear"]
     expected[1, 0], expected[2, 2] = idf["apple"], idf["plum"]
     expected /= np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-12)
-    np.testing.assert_allclose(np.asarray(built.features), expected, rtol=1e-6)
+    np.testing.assert_allclose(built.features.toarray(), expected, rtol=1e-6)
