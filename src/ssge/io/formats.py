@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ssge.errors import InputError, one_line
 from ssge.foreign import Parts, take_apart
 from ssge.io.matrices import refuse_size
-from ssge.io.sources import LIMIT, content, errors_of, explained, refuse_unpacking
+from ssge.io.sources import LIMIT, errors_of, explained, refuse_unpacking, unpacked
 from ssge.io.tables import ArrowTable, TableColumn, numbers
 from ssge.io.text import TextTable
 
@@ -28,7 +28,7 @@ def read_graphml(path: Path, limit: int) -> tuple[ArrowTable, ArrowTable]:
     """Read GraphML; document types are refused, since entities can make a small file huge in memory."""
     import networkx as nx
 
-    data = content(path, limit)
+    data = b"".join(unpacked(path, limit))
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise InputError(f"{path} declares a document type or entities, which GraphML has no use for.")
     with explained(f"{path} is damaged or no GraphML"):
@@ -55,7 +55,7 @@ def read_gml(path: Path, limit: int) -> tuple[ArrowTable, ArrowTable]:
     import networkx as nx
 
     with explained(f"{path} is not UTF-8 text"):
-        text = content(path, limit).decode("utf-8").splitlines()
+        text = b"".join(unpacked(path, limit)).decode("utf-8").splitlines()
     with explained(f"{path} is damaged or no GML"):
         try:
             graph = nx.parse_gml(text, label="label")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, one_line, shown
 from ssge.foreign import Parts, from_adjacency
-from ssge.io.sources import LIMIT, content, explained, refuse_unpacking, too_large
+from ssge.io.sources import LIMIT, explained, refuse_unpacking, too_large, unpacked
 
 BYTES_PER_NODE = 64
 """Least memory per node of a graph; bounds the nodes that a file may declare."""
@@ -147,7 +147,7 @@ def _matrix(path: Path, arrays: Mapping[str, NDArray[Any]], prefix: str, limit: 
 
 def read_matrix_market(path: Path, limit: int) -> Parts:
     """Read a square matrix in Matrix Market format: coordinates or an array of real, integer or pattern entries."""
-    data = content(path, limit)
+    data = b"".join(unpacked(path, limit))
     header = _MARKET.match(data)
     if header is None or (header[1].lower(), header[3].lower()) == (b"array", b"symmetric"):
         allowed = "coordinate or array; real, integer or pattern; general or symmetric (coordinate only)"

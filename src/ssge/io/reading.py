@@ -173,7 +173,9 @@ def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, n
     rows = _nodes(found, options, schema, where)
     direction = _direction(edges, options, schema)
     if isinstance(found, Parts):
-        _refuse_columns(edges, options, where)
+        weight = None if is_graph(edges) else options.weight
+        if any(column is not None for column in (options.source, options.target, weight, options.edge_columns or None)):
+            raise InputError(f"source, target, weight, edge_columns name columns of an edge table; {where} is none.")
         parts, raws = _of_parts(found, rows, schema, where)
     else:
         parts, raws, schema = _of_table(found, rows, options, schema, direction)
@@ -276,12 +278,6 @@ def _direction(edges: Any, options: ReadOptions, schema: FeatureSchema) -> Direc
     if kept and options.direction not in (None, kept):
         raise InputError(f"direction is {kept!r} in like; received {options.direction!r}.")
     return options.direction or kept
-
-
-def _refuse_columns(edges: Any, options: ReadOptions, where: str) -> None:
-    unused = options.weight is not None and not is_graph(edges)
-    if options.source is not None or options.target is not None or unused or options.edge_columns:
-        raise InputError(f"source, target, weight, edge_columns name columns of an edge table; {where} is none.")
 
 
 def _of_table(

@@ -139,11 +139,6 @@ def in_memory(blocks: Iterable[bytes]) -> Any:
     return pa.BufferReader(sink.getvalue())
 
 
-def content(path: Path, limit: int) -> bytes:
-    """Return all bytes of a file, unpacked."""
-    return b"".join(unpacked(path, limit))
-
-
 def _opened(path: Path) -> tuple[Any, str | None]:
     """Open a file for Arrow; return it and its compression, if any."""
     try:

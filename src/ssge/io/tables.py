@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, UnknownNameError, one_line, printable, shown
 from ssge.io.options import ReadOptions
-from ssge.io.sources import LIMIT, content, explained, kind_of, refuse_unpacking, too_large
+from ssge.io.sources import LIMIT, explained, kind_of, refuse_unpacking, too_large, unpacked
 from ssge.io.text import TextTable
 
 _MOST_JSON = 1 << 30
@@ -287,7 +287,7 @@ def _unreadable(values: Any) -> bool:
 def _read_json(path: Path, limit: int) -> Any:
     """Return a JSON object of nodes and lists, ``{"node": [3, 17, ...], ...}``, as a table: an id and a bag of ids."""
     try:
-        entries = json.loads(content(path, min(limit, _MOST_JSON)), object_pairs_hook=_Members)
+        entries = json.loads(b"".join(unpacked(path, min(limit, _MOST_JSON))), object_pairs_hook=_Members)
     except RecursionError:
         raise InputError(f"{path} is nested too deeply; a JSON object of lists is expected.") from None
     except ValueError as error:  # no JSON, no UTF-8, or numbers of thousands of digits
