@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -91,23 +92,18 @@ def _edges(
     total = round(n * degree / 2)
     inside = round(total * homophily)
 
-    def within(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def draw(count: int, within: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         source = rng.integers(n, size=count)
-        block = labels[source]
-        return source, by_block[starts[block] + rng.integers(sizes[block])]
-
-    def between(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        source = rng.integers(n, size=count)
-        block = labels[source]
+        size, start = sizes[labels[source]], starts[labels[source]]
         # Count on from the end of the own block, around, so that every node of another block is as likely.
-        step = sizes[block] + rng.integers(n - sizes[block]) if count else source
-        return source, by_block[(starts[block] + step) % n]
+        step = rng.integers(size) if within else size + rng.integers(n - size) if count else source
+        return source, by_block[(start + step) % n]
 
     pairs_inside = int((sizes * (sizes - 1) // 2).sum())
     pairs_between = n * (n - 1) // 2 - pairs_inside
     keys = [
-        _distinct(within, inside, pairs_inside, n, "within blocks"),
-        _distinct(between, total - inside, pairs_between, n, "between blocks"),
+        _distinct(partial(draw, within=True), inside, pairs_inside, n, "within blocks"),
+        _distinct(partial(draw, within=False), total - inside, pairs_between, n, "between blocks"),
     ]
     key = np.concatenate(keys)
     return np.stack([key // n, key % n])
