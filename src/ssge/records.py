@@ -12,6 +12,7 @@ import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Self
 
@@ -203,8 +204,6 @@ def peak_memory_mb() -> float:
 
 def version_of(package: str) -> str:
     """Return the version of an installed package."""
-    from importlib.metadata import PackageNotFoundError, version
-
     try:
         return version(package)
     except PackageNotFoundError:

@@ -20,7 +20,6 @@ from ssge.schema import FeatureSchema
 log = logging.getLogger(__name__)
 
 ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("head", "tail"))
-WEIGHT = ("weight",)
 _LOOKED_AT = 16
 """Columns of a node table that are searched for an id that its ids lack."""
 
@@ -137,7 +136,7 @@ def weight_of(table: Table, weight: str | int | None, ends: tuple[int, int], sch
         if found in ends:
             raise InputError(f"weight must be another column than source and target; received {weight!r}.")
         return found
-    usual = named(table, (schema.weight.casefold(),) if schema.weight else WEIGHT)
+    usual = named(table, [(schema.weight or "weight").casefold()])
     usual = None if usual in ends else usual
     if schema.weight and usual is None:
         raise InputError(

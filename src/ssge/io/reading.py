@@ -171,7 +171,10 @@ def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, n
     edges, options = _with_own_nodes(edges, options)
     found = _opened(edges, options, schema)
     rows = _nodes(found, options, schema, where)
-    direction = _direction(edges, options, schema)
+    kept = None if isinstance(edges, Graph) else schema.direction
+    if kept and options.direction not in (None, kept):
+        raise InputError(f"direction is {kept!r} in like; received {options.direction!r}.")
+    direction = options.direction or kept
     if isinstance(found, Parts):
         weight = None if is_graph(edges) else options.weight
         if any(column is not None for column in (options.source, options.target, weight, options.edge_columns or None)):
@@ -270,14 +273,6 @@ def _refuse_swapped(edges: Table, nodes: Table) -> None:
             f"{nodes.where} has columns for the ends of edges, {edges.where} one for ids: give the edges first, "
             "and the nodes as nodes=..."
         )
-
-
-def _direction(edges: Any, options: ReadOptions, schema: FeatureSchema) -> Direction | None:
-    """Return the given direction, or that of ``like``."""
-    kept = None if isinstance(edges, Graph) else schema.direction
-    if kept and options.direction not in (None, kept):
-        raise InputError(f"direction is {kept!r} in like; received {options.direction!r}.")
-    return options.direction or kept
 
 
 def _of_table(

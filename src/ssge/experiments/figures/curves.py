@@ -49,7 +49,6 @@ def loss_curves(path: str | Path, history: Sequence[Mapping[str, Any]], title: s
         for term in curves
         if term not in ("total", "alignment")
     ]
-    panels = [panel for panel in panels if curves.keys() & panel[2]]
     figure = canvas.figure(0.6 + 3.9 * len(panels), 3.7, title)
     colors = dict(zip(curves, PALETTE, strict=False))
     row_of_axes = figure.subplots(1, len(panels), sharex=True, squeeze=False)[0]
