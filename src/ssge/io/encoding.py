@@ -206,5 +206,5 @@ def _encode_text(texts: NDArray[Any], column: Column) -> sp.csr_array:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     model = TfidfVectorizer(vocabulary=list(column.levels))
-    model.idf_ = column.idf
+    model.idf_ = np.array(column.idf)
     return sp.csr_array(model.transform(texts), dtype=np.float32)
