@@ -21,6 +21,7 @@ from ssge.foreign import is_graph
 from ssge.graph import Graph, GraphInfo
 from ssge.io.embeddings import as_table, column_names, find_ids
 from ssge.io.inputs import is_table, read_given, refuse_edges, refuse_table_of_nodes
+from ssge.io.sources import explained
 from ssge.methods import METHODS
 from ssge.methods.ssge import SSGEConfig
 from ssge.runs.fit import Run, fit
@@ -238,10 +239,14 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
         """
         folder = RunFolder(Path(path))
         record = folder.read_record()
-        settings = {key: tuple(value) if isinstance(value, list) else value for key, value in record.config.items()}
+        settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in record.config.items()}
         settings |= {"random_state": record.seed, "precision": record.precision, "device": device}
         settings["n_neighbors"] = record.reading.get("n_neighbors", 10)
-        model = cls._of_method(record.method, settings)
+        fixed: str | None = getattr(cls, "method", None)  # of SSGE
+        if fixed not in (None, record.method):
+            title = METHODS[record.method].title
+            raise InputError(f"The folder holds a model of {title}: ssge.GraphEmbedder.load reads it.")
+        model = cls(**settings) if fixed else cls(record.method, **settings)
         method = folder.read_model(str(choose_device(device)))
         model._run = Run(record, folder.read_history(), folder.read_embedding(), method, folder.read_schema())
         model.n_features_in_ = method.info.num_features
@@ -249,10 +254,6 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
             model.feature_names_in_ = np.array(record.feature_names, dtype=object)
         model._set_fitted()
         return model
-
-    @classmethod
-    def _of_method(cls, method: str, settings: dict[str, Any]) -> Self:
-        return cls(method, **settings)
 
     def _set_fitted(self) -> None:
         run = self._run
@@ -407,13 +408,6 @@ class SSGE(GraphEmbedder):
     def _settings(self) -> dict[str, Any]:  # type: ignore[override]
         return {name: getattr(self, name) for name in SSGEConfig.model_fields}
 
-    @classmethod
-    def _of_method(cls, method: str, settings: dict[str, Any]) -> Self:
-        if method != "ssge":
-            title = METHODS[method].title
-            raise InputError(f"The folder holds a model of {title}: ssge.GraphEmbedder.load reads it.")
-        return cls(**settings)
-
 
 def _nearest(X: Any, n_neighbors: int) -> Any:
     from sklearn.neighbors import kneighbors_graph
@@ -437,10 +431,8 @@ def _positions(graph: Graph, nodes: Sequence[Any]) -> NDArray[np.int64]:
     if isinstance(nodes, str) or not isinstance(nodes, Iterable):
         raise InputError(f"nodes must be a sequence of ids of {graph.name}; received {nodes!r}.")
     ids = nodes if isinstance(nodes, np.ndarray) else list(nodes)
-    try:
+    with explained(f"nodes must be ids of {graph.name}"):
         rows = find_ids(graph.node_ids, ids)
-    except TypeError as error:
-        raise InputError(f"nodes must be ids of {graph.name}; {error}.") from None
     if (rows < 0).any():
         raise InputError(f"nodes must be ids of {graph.name}; it has no {ids[int(np.argmin(rows))]!r}.")
     return rows

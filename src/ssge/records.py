@@ -6,13 +6,15 @@ import ast
 import hashlib
 import os
 import platform
+import re
 import subprocess
 import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
@@ -20,7 +22,28 @@ from ssge.errors import InputError
 from ssge.files import atomic
 
 
-class Scores(BaseModel):
+class Document(BaseModel):
+    """What a JSON file holds; a field that it does not know is an error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def write(self, path: Path) -> None:
+        """Write JSON, atomically."""
+        with atomic(path) as temporary:
+            temporary.write_text(self.model_dump_json(indent=1) + "\n")
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read what `write` wrote."""
+        if not path.is_file():
+            raise InputError(f"No run in {path.parent}: {path.name} is missing.")
+        try:
+            return cls.model_validate_json(path.read_text())
+        except (ValidationError, UnicodeDecodeError) as error:
+            raise InputError(f"{path} is not a run record of this version: {str(error).splitlines()[0]}.") from None
+
+
+class Scores(Document):
     """The scores of one embedding under one protocol.
 
     Attributes
@@ -37,8 +60,6 @@ class Scores(BaseModel):
         Label-free metrics: effective rank, uniformity, Wasserstein distance.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
     protocol: str
     probe: dict[str, Any]
     splits: str
@@ -49,7 +70,7 @@ class Scores(BaseModel):
     geometry: dict[str, float]
 
 
-class RunRecord(BaseModel):
+class RunRecord(Document):
     """A run, from its configuration to its scores; reads and writes JSON.
 
     Attributes
@@ -69,8 +90,6 @@ class RunRecord(BaseModel):
     machine, date, commit, code
         Versions and processor, date, commit, and the digest of the code that determines the results.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     method: str
     dataset: str
@@ -108,21 +127,6 @@ class RunRecord(BaseModel):
         date = datetime.now(UTC).isoformat(timespec="seconds")
         stamp = {"machine": machine(), "date": date, "commit": commit(), "code": code_digest(method)}
         return cls(method=method, **stamp, **facts)
-
-    def write(self, path: Path) -> None:
-        """Write the record as JSON, atomically."""
-        with atomic(path) as temporary:
-            temporary.write_text(self.model_dump_json(indent=2) + "\n")
-
-    @classmethod
-    def read(cls, path: Path) -> RunRecord:
-        """Read what `write` wrote."""
-        if not path.is_file():
-            raise InputError(f"No run in {path.parent}: {path.name} is missing.")
-        try:
-            return cls.model_validate_json(path.read_text())
-        except (ValidationError, UnicodeDecodeError) as error:
-            raise InputError(f"{path} is not a run record of this version: {str(error).splitlines()[0]}.") from None
 
 
 def code_digest(method: str) -> str:
@@ -200,8 +204,6 @@ def peak_memory_mb() -> float:
 
 def version_of(package: str) -> str:
     """Return the version of an installed package."""
-    from importlib.metadata import PackageNotFoundError, version
-
     try:
         return version(package)
     except PackageNotFoundError:
@@ -221,8 +223,5 @@ def machine() -> dict[str, str]:
 
 def _processor() -> str:
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or "unknown"
+    found = re.search(r"^model name\s*:\s*(.+)", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.exists() else None
+    return found[1].strip() if found else platform.processor() or "unknown"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
+import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
 from ssge.errors import InputError
@@ -191,9 +192,7 @@ class Uses:
 
 def frame(columns: Any) -> Any:
     """Return columns, or a pyarrow table, as a pandas data frame if pandas is installed, else as a pyarrow table."""
-    import pyarrow as pa
-
-    table = columns if isinstance(columns, pa.Table) else pa.table({name: pa.array(c) for name, c in columns.items()})
+    table = pa.table(columns)
     try:
         return table.to_pandas()
     except ImportError:

@@ -120,7 +120,7 @@ def test_a_warm_started_run_is_scored_with_its_own_columns(here: Path, ssge: Com
     done = ssge("evaluate", "run2", "--protocol", "quick", "--json")
     assert done.code == 0, done.err
     assert len(json.loads(done.out)["accuracies"]) == 10
-    card = again.card.read_text()
+    card = (again.path / "README.md").read_text()
     assert "Feature columns: `age`." in card and "## Scores" in card
     assert f"{here / 'new_edges.csv'} --nodes {here / 'new_nodes.csv'} --out FILE" in card
 

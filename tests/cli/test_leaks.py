@@ -18,7 +18,6 @@ from commands import code_of
 import ssge
 from ssge.errors import InputError
 from ssge.io.roles import by_name, told_by
-from ssge.runs.folder import RunFolder
 
 N = 300
 KINDS = np.array(["politician", "company", "show"])
@@ -129,7 +128,7 @@ def test_the_command_shows_the_columns_and_the_card_lists_them(tables: Path, com
     assert " ".join(lines["country"].split()) == "country category one feature per level 3 0 % yes"
     assert "no: looks like a label" in lines["page_type"]
     assert "--columns" in done.err and "columns=[" not in done.err
-    card = RunFolder(out).card.read_text()
+    card = (out / "README.md").read_text()
     assert "## Columns" in card and "| age | number | as it is | 1 | 0 % | yes |" in card
     assert "| page_type |" in card and "makes every score too good" in card
 
@@ -220,7 +219,7 @@ def test_no_markup_of_a_table_reaches_the_card(tmp_path: Path, command: Callable
     nodes.to_csv(tmp_path / "n.csv", index=False)
     words = ("--nodes", tmp_path / "n.csv", "--out", tmp_path / "run", *SMALL)
     assert command("fit", tmp_path / "<b>e|.csv", *words).code == 0
-    card = RunFolder(tmp_path / "run").card.read_text()
+    card = (tmp_path / "run" / "README.md").read_text()
     outside = re.sub(r"(`+)[^`].*?\1(?!`)", "", card, flags=re.DOTALL)  # what is no code
     assert "script" in outside and not re.search(r"(?<!\\)(<script|<img|<b>|\[a\])", outside)
     assert all(line.isprintable() for line in card.splitlines())

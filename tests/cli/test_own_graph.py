@@ -18,7 +18,7 @@ import pytest
 from commands import code_of
 
 from ssge.evaluation import kmeans
-from ssge.io.embeddings import Embedding, read_embedding
+from ssge.io.embeddings import Embedding, find_ids, read_embedding
 from ssge.runs.folder import RunFolder
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -96,7 +96,7 @@ def ssge(capsys: pytest.CaptureFixture[str], here: Path) -> Command:
 
 
 def rows(found: Embedding, ids: list[str]) -> np.ndarray:
-    return found.vectors[found.find(ids)]
+    return found.vectors[find_ids(found.node_ids, ids)]
 
 
 def test_the_folder_of_a_run_holds_all_that_is_needed(trained: Path) -> None:
@@ -116,7 +116,7 @@ def test_the_folder_of_a_run_holds_all_that_is_needed(trained: Path) -> None:
     assert record.reading["weight"] == "minutes" and record.reading["id"] == "key"
     found = run.read_embedding()
     assert found.node_ids.tolist() == [f"u{i:03d}" for i in range(N)] and found.vectors.shape == (N, 6)
-    card = run.card.read_text()
+    card = (run.path / "README.md").read_text()
     assert f"{N} nodes, 6 columns" in card and "`plan=paid`" in card and "| weighted | yes |" in card
 
 
@@ -163,7 +163,7 @@ def test_warm_start_begins_with_weights_settings_and_columns(here: Path, ssge: C
     assert after.read_record().warm_start == "run" and after.read_record().config["widths"] == [8, 6]
     assert after.read_record().config["epochs"] == 2 and len(after.read_history()) == 2
     assert after.read_schema() == before.read_schema()
-    assert "| started from | run |" in after.card.read_text()
+    assert "| started from | run |" in (after.path / "README.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_labeled_graph_is_scored(here: Path, ssge: Command) -> None:
     scores = json.loads(done.out)
     assert done.code == 0 and scores["splits"].startswith("10 random") and len(scores["accuracies"]) == 10
     assert np.mean(scores["accuracies"]) > 0.9  # three teams that call only each other
-    assert "## Scores" in RunFolder(here / "labeled").card.read_text()
+    assert "## Scores" in (here / "labeled" / "README.md").read_text()
     without = ssge("evaluate", "run")
     assert without.code == 0 and "no labels" in without.out and "edge AUC" in without.out
 

@@ -93,7 +93,7 @@ def row_sum2d(someArgument):
 
 @pytest.fixture
 def two_packages(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path:
-    monkeypatch.setattr(imports, "PACKAGES", {"networkx": "networkx", "joblib": "joblib"})
+    monkeypatch.setattr(imports, "PACKAGES", ("networkx", "joblib"))
     return cache
 
 
@@ -150,7 +150,7 @@ def test_packages_are_found_without_being_run(
     toy: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.syspath_prepend(str(toy.parent))
-    monkeypatch.setattr(imports, "PACKAGES", {"toy": "toy", "joblib": "joblib", "no_such_package": "x"})
+    monkeypatch.setattr(imports, "PACKAGES", ("toy", "joblib", "no_such_package"))
     monkeypatch.setattr(imports, "SMALLEST_CLASS", 2)
     caplog.set_level(logging.INFO)
     graph = datasets.load("imports")
@@ -201,4 +201,4 @@ def test_features_are_tf_idf_of_the_chosen_words(monkeypatch: pytest.MonkeyPatch
     expected[0, :2] = (1 + np.log(2)) * idf["apple"], idf["pear"]
     expected[1, 0], expected[2, 2] = idf["apple"], idf["plum"]
     expected /= np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-12)
-    np.testing.assert_allclose(np.asarray(built.features), expected, rtol=1e-6)
+    np.testing.assert_allclose(built.features.toarray(), expected, rtol=1e-6)

@@ -11,7 +11,7 @@ import pytest
 
 from ssge.errors import InputError, UnknownNameError
 from ssge.foreign import ids_of
-from ssge.io.embeddings import Embedding, read_embedding, write_embedding
+from ssge.io.embeddings import Embedding, find_ids, read_embedding, write_embedding
 
 ENDINGS = (".parquet", ".csv", ".npy", ".txt", ".vec", ".emb")
 ODD = ["a", "null", "NA", "", 'quo"te', "comma, space", "line\nbreak", "å", "1", "-0", "nan"]
@@ -149,7 +149,7 @@ def test_an_unknown_ending_is_named(tmp_path: Path) -> None:
 
 def test_positions_of_ids() -> None:
     numbers = Embedding(np.array([7, -3, 12]), vectors(3))
-    assert numbers.find([12, "7", np.int64(-3)]).tolist() == [2, 0, 1]
-    assert numbers.find(["07", 3.5, None, -3]).tolist() == [-1, -1, -1, 1]
+    assert find_ids(numbers.node_ids, [12, "7", np.int64(-3)]).tolist() == [2, 0, 1]
+    assert find_ids(numbers.node_ids, ["07", 3.5, None, -3]).tolist() == [-1, -1, -1, 1]
     names = Embedding(ids_of(["scipy.sparse", "numpy", "7"]), vectors(3))
-    assert names.find(["numpy", 7, "scipy.spare"]).tolist() == [1, 2, -1]
+    assert find_ids(names.node_ids, ["numpy", 7, "scipy.spare"]).tolist() == [1, 2, -1]

@@ -132,9 +132,12 @@ def test_the_card_is_renewed_when_a_run_is_scored(tmp_path: Path) -> None:
     graph = load_dataset("sbm:nodes=200,classes=2,features=8")
     compared(tmp_path, graph)
     folder = RunFolder(tmp_path / "runs" / "seed-0")
-    assert "| quick |" in folder.card.read_text()
+    assert "| quick |" in (folder.path / "README.md").read_text()
     score(folder, graph, PROTOCOLS["random"].model_copy(update={"cluster_seeds": 1}))
-    assert "| random |" in folder.card.read_text() and "| quick |" in folder.card.read_text()
+    assert (
+        "| random |" in (folder.path / "README.md").read_text()
+        and "| quick |" in (folder.path / "README.md").read_text()
+    )
 
 
 def test_a_file_called_like_a_dataset_is_scored_as_a_file(tables: Path, tmp_path: Path) -> None:

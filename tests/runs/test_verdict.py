@@ -88,4 +88,4 @@ def test_card_and_record_carry_it(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     fit(graph, plan(graph.info, settings=SMALL), folder)
     text = verdict(folder.read_record().diagnostics)
-    assert text.startswith("Good") and text in folder.card.read_text("utf-8")
+    assert text.startswith("Good") and text in (folder.path / "README.md").read_text("utf-8")

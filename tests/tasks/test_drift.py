@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ssge.foreign import ids_of
-from ssge.io.embeddings import Embedding
+from ssge.io.embeddings import Embedding, find_ids
 from ssge.tasks.drift import drift
 
 KINDS = {"integers": np.array([12, 7, 30]), "text": ids_of(["12", "7", "30"]), "unicode": np.array(["12", "7", "30"])}
@@ -20,7 +20,7 @@ def test_ids_of_different_kinds_are_the_same_nodes(known: str, given: str) -> No
     z = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]])
     order = np.array([2, 0, 1])
     before = Embedding(KINDS[known], z)
-    assert before.find(KINDS[given][order]).tolist() == order.tolist()
+    assert find_ids(before.node_ids, KINDS[given][order]).tolist() == order.tolist()
     moved = drift(before, Embedding(KINDS[given][order], 5 * z[order]))
     assert (moved.nodes, moved.new) == (3, 0)
     np.testing.assert_allclose([moved.mean, moved.low], 1)
@@ -45,4 +45,4 @@ def test_nothing_in_common() -> None:
     ids=str,
 )
 def test_the_same_id_comes_before_the_same_text(known: Any, asked: Any, rows: list[int]) -> None:
-    assert Embedding(known, np.ones((len(known), 1))).find(asked).tolist() == rows
+    assert find_ids(known, asked).tolist() == rows

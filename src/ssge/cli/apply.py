@@ -167,7 +167,7 @@ def classify(
 
     output.check()
     embedding = read_vectors(run)
-    rows, given = read_labels(labels, embedding, id_column, label_column)
+    rows, given = read_labels(labels, embedding.node_ids, id_column, label_column)
     if run.is_dir():
         check_leaks(RunFolder(run), rows, given, allow_leak)
     found = predict(embedding.vectors, rows, given, folds, seed)

@@ -73,7 +73,7 @@ def embed(
     from ssge.cli.train import log_drift, read_options
     from ssge.errors import InputError
     from ssge.experiments.sources import is_dataset, open_graph, open_streamed
-    from ssge.io.embeddings import Embedding, check_embedding_target, write_embedding
+    from ssge.io.embeddings import Embedding, check_embedding_target, find_ids, write_embedding
     from ssge.runs.fit import check_vectors
     from ssge.runs.folder import RunFolder
     from ssge.training.device import choose_device
@@ -99,7 +99,7 @@ def embed(
     else:
         data, nodes = open_graph(graph, options, schema), None
         if only:
-            nodes = np.flatnonzero(known.find(data.node_ids) < 0)
+            nodes = np.flatnonzero(find_ids(known.node_ids, data.node_ids) < 0)
             if not nodes.size:
                 raise InputError(f"--only new: the run in {run} has seen all {data.num_nodes:,} nodes of {graph}.")
             log.info("%s nodes are new, %s were known.", f"{nodes.size:,}", f"{data.num_nodes - nodes.size:,}")

@@ -268,10 +268,9 @@ def _graph(sources: list[str], runs: list[Path], methods: str, reading: Reading)
 
 def _labeled(graph: Any, labels: Path) -> Any:
     from ssge.experiments.own import label_nodes
-    from ssge.io.embeddings import Embedding
     from ssge.io.labels import read_labels
 
-    rows, given = read_labels(labels, Embedding(graph.node_ids, graph.features))
+    rows, given = read_labels(labels, graph.node_ids)
     return label_nodes(graph, rows, given)
 
 

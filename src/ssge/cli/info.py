@@ -5,6 +5,7 @@ import logging
 from pathlib import Path
 from typing import Any, Literal
 
+from ssge.cli.apply import neighbors
 from ssge.cli.options import INFO, Json, Quiet, Switch, Threads, command, set_up
 from ssge.terminal import print_cells, print_json, print_table
 
@@ -55,7 +56,7 @@ def catalog(kind: str | None) -> list[dict[str, str]]:
         sizes = ("nodes", "edges", "features", "classes")
         return [
             {"name": name}
-            | {size: _count(getattr(DATASETS[name], f"num_{size}")) for size in sizes}
+            | {size: "" if (n := getattr(DATASETS[name], f"num_{size}")) is None else f"{n:,}" for size in sizes}
             | {"split": DATASETS[name].split, "description": DATASETS[name].description}
             for name in DATASETS
         ]
@@ -80,10 +81,6 @@ def _batches(method: Any) -> str:
     if "fanouts" in method.Config.model_fields:
         return "full, nodes, sampled"
     return "full, nodes" if "batch_nodes" in method.Config.model_fields else "full"
-
-
-def _count(number: int | None) -> str:
-    return "" if number is None else f"{number:,}"
 
 
 @command(INFO)
@@ -154,7 +151,6 @@ def demo(
     from ssge.experiments.layout import Coloring
     from ssge.experiments.protocols import PROTOCOLS
     from ssge.experiments.references import raw_features, untrained_encoder
-    from ssge.ops.neighbors import nearest
     from ssge.runs.folder import RunFolder
     from ssge.runs.plan import plan
     from ssge.runs.recipes import load_recipe
@@ -171,15 +167,10 @@ def demo(
     print_table(summary.rows(), f"{graph!r}, {seeds} encoder seeds")
 
     folder = RunFolder(out / "runs" / "seed-0")
-    embedding = folder.read_embedding()
-    ids, after = embedding
-    rows = embedding.find(WELL_KNOWN)
-    rows = rows[rows >= 0]
-    for row, near, cosines in zip(rows, *nearest(after, rows, 5), strict=True):
-        print(f"\nnearest to {ids[row]}:")
-        for i, cosine in zip(near, cosines, strict=True):
-            print(f"  {cosine:.2f}  {ids[i]}")
-
+    ids, after = folder.read_embedding()
+    print()
+    if known := [module for module in WELL_KNOWN if module in ids]:
+        neighbors(folder.path, *known, k=5)
     print()
     if importlib.util.find_spec("matplotlib") is None:
         print("pictures: none, they need matplotlib (pip install 'ssge[plots]')")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from cyclopts import App, ArgumentCollection, Group, Parameter
 
 from ssge import __version__
-from ssge.errors import InputError
+from ssge.errors import InputError, UnknownNameError
 from ssge.io.options import ReadOptions
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -145,17 +145,23 @@ class _Output:
 
     def check(self) -> None:
         """Refuse a file that cannot be written, before anything is computed for it."""
-        from ssge.io.results import check_target
+        from ssge.io.results import refuse_existing
 
-        check_target(self.out, self.force)
+        if self.out is None:
+            return
+        if self.out.suffix.casefold() not in (".csv", ".parquet"):
+            raise UnknownNameError("ending of a table", self.out.suffix, (".csv", ".parquet"))
+        refuse_existing([self.out], self.force)
 
     def write(self, batches: Iterable[Mapping[str, Any]]) -> int:
         """Write columns to the file, if there is one, and report the number of rows."""
         if self.out is None:
             return 0
-        from ssge.io.results import write_results
+        import pyarrow as pa
 
-        rows = write_results(self.out, batches, self.safe_csv)
+        from ssge.io.results import write_tables
+
+        rows = write_tables(self.out, map(pa.table, batches), self.safe_csv)
         (log.info if self.json else print)(f"{rows:,} rows: {self.out}")
         return rows
 

@@ -14,7 +14,6 @@ from ssge.datasets.facts import Facts
 from ssge.errors import InputError
 from ssge.foreign import Parts
 from ssge.graph import Graph, Split
-from ssge.io.features import compact
 from ssge.io.formats import read_integers, read_ogb
 from ssge.io.matrices import read_npz
 
@@ -35,7 +34,7 @@ def ogb(facts: Facts, paths: Mapping[str, Path]) -> Graph:
 def _graph(facts: Facts, path: Path, parts: Parts) -> Graph:
     if parts.features is None or parts.labels is None:
         raise InputError(f"{path} must hold features and one class per node, as in {facts.title}.")
-    return Graph.of(parts, features=compact(parts.features), labels=parts.labels, name=facts.name)
+    return Graph.of(parts, features=parts.features, labels=parts.labels, name=facts.name)
 
 
 def wikics(facts: Facts, paths: Mapping[str, Path]) -> Graph:
@@ -60,6 +59,6 @@ def wikics(facts: Facts, paths: Mapping[str, Path]) -> Graph:
             name = f"{key}_mask" + "s" * (len(shape) - 1)
             raise InputError(f"{path}: {name} must have shape {shape}; received {mask.shape}.")
     ends = np.array(edges, dtype=np.int64).reshape(-1, 2).T
-    graph = Graph.of(edges=ends, features=compact(features), labels=labels, name=facts.name)
+    graph = Graph.of(edges=ends, features=features, labels=labels, name=facts.name)
     masks = zip(train, valid, [test] * count, strict=True)
     return replace(graph, splits=tuple(Split(*map(np.flatnonzero, parts)) for parts in masks))

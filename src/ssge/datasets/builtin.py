@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ssge.datasets.facts import Facts
 from ssge.errors import InputError
 from ssge.graph import Graph
-from ssge.io.features import compact
 
 _ROWS = 1 << 16
 
@@ -27,9 +26,8 @@ def digits(facts: Facts, _: Mapping[str, Path], *, neighbors: int = 10) -> Graph
     if not 1 <= neighbors < n:
         raise InputError(f"neighbors must be between 1 and {n - 1}; received {neighbors}.")
     pixels = images.data / 16
-    nearest = sp.coo_array(kneighbors_graph(pixels, neighbors, include_self=False))
-    edges = np.stack([nearest.row, nearest.col])
-    return Graph.of(edges=edges, features=compact(pixels), labels=images.target, name=facts.name)
+    nearest = kneighbors_graph(pixels, neighbors, include_self=False)
+    return Graph.of(adjacency=nearest, features=pixels, labels=images.target, name=facts.name)
 
 
 def karate(facts: Facts, _: Mapping[str, Path]) -> Graph:
@@ -39,7 +37,7 @@ def karate(facts: Facts, _: Mapping[str, Path]) -> Graph:
     club = nx.karate_club_graph()
     labels = [facts.class_names.index(club.nodes[member]["club"]) for member in club]
     edges = np.array(list(club.edges), dtype=np.int64).T
-    return Graph.of(edges=edges, features=compact(np.eye(len(club))), labels=labels, name=facts.name)
+    return Graph.of(edges=edges, features=np.eye(len(club)), labels=labels, name=facts.name)
 
 
 def sbm(
@@ -94,23 +92,18 @@ def _edges(
     total = round(n * degree / 2)
     inside = round(total * homophily)
 
-    def within(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def draw(count: int, within: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         source = rng.integers(n, size=count)
-        block = labels[source]
-        return source, by_block[starts[block] + rng.integers(sizes[block])]
-
-    def between(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        source = rng.integers(n, size=count)
-        block = labels[source]
+        size, start = sizes[labels[source]], starts[labels[source]]
         # Count on from the end of the own block, around, so that every node of another block is as likely.
-        step = sizes[block] + rng.integers(n - sizes[block]) if count else source
-        return source, by_block[(starts[block] + step) % n]
+        step = rng.integers(size) if within else size + rng.integers(n - size) if count else source
+        return source, by_block[(start + step) % n]
 
     pairs_inside = int((sizes * (sizes - 1) // 2).sum())
     pairs_between = n * (n - 1) // 2 - pairs_inside
     keys = [
-        _distinct(within, inside, pairs_inside, n, "within blocks"),
-        _distinct(between, total - inside, pairs_between, n, "between blocks"),
+        _distinct(partial(draw, within=True), inside, pairs_inside, n, "within blocks"),
+        _distinct(partial(draw, within=False), total - inside, pairs_between, n, "between blocks"),
     ]
     key = np.concatenate(keys)
     return np.stack([key // n, key % n])

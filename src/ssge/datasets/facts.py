@@ -78,17 +78,14 @@ def facts_of(source: str) -> Facts | None:
     return None
 
 
-def _files(names: dict[str, str], folder: str, url: str, archive: str | None = None) -> tuple[File, ...]:
-    """List the files of a dataset: checksums by name, in a folder at ``url`` or in a folder of the zip at ``url``."""
-    places = {name: (url, f"{archive}/{name}") if archive else (f"{url}/{name}", None) for name in names}
-    return tuple(File(f"{folder}/{name}", at, names[name] or None, member) for name, (at, member) in places.items())
-
-
 def _facts(name: str, entry: dict[str, Any]) -> Facts:
-    """Build the facts of one table of the catalog."""
-    place = {key: entry.pop(key) for key in ("folder", "url", "archive") if key in entry}
-    files = _files(entry.pop("files"), **place) if "files" in entry else ()
-    return Facts(name=name, files=files, class_names=tuple(entry.pop("class_names", ())), **entry)
+    """Build the facts of one table of the catalog; its files are in a folder at ``url``, or of the zip at ``url``."""
+    folder, url, archive = (entry.pop(key, None) for key in ("folder", "url", "archive"))
+    files = []
+    for file, checksum in entry.pop("files", {}).items():
+        at, member = (url, f"{archive}/{file}") if archive else (f"{url}/{file}", None)
+        files.append(File(f"{folder}/{file}", at, checksum or None, member))
+    return Facts(name=name, files=tuple(files), class_names=tuple(entry.pop("class_names", ())), **entry)
 
 
 _catalog = tomllib.loads(resources.files("ssge.datasets").joinpath("catalog.toml").read_text("utf-8"))

@@ -13,7 +13,6 @@ import logging
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,24 +24,14 @@ from ssge.datasets.modules import Module, read_package, resolve
 from ssge.datasets.store import cache_folder
 from ssge.errors import InputError
 from ssge.graph import Graph
-from ssge.io.features import compact
 from ssge.io.graph_folder import StoredGraph
 from ssge.io.graph_writer import write_graph
 from ssge.records import version_of
 
 log = logging.getLogger(__name__)
 
-PACKAGES = {
-    "numpy": "numpy",
-    "scipy": "scipy",
-    "sklearn": "scikit-learn",
-    "networkx": "networkx",
-    "sympy": "sympy",
-    "matplotlib": "matplotlib",
-    "torch_geometric": "torch-geometric",
-    "joblib": "joblib",
-}
-"""Package and the distribution that holds it; sympy comes with torch, joblib with scikit-learn."""
+PACKAGES = ("numpy", "scipy", "sklearn", "networkx", "sympy", "matplotlib", "torch_geometric", "joblib")
+"""Sympy comes with torch, joblib with scikit-learn."""
 
 WORDS = 2_000
 MOST_MODULES = 0.25
@@ -56,7 +45,7 @@ _FORMAT = 3
 def read(facts: Facts, _: Mapping[str, Path]) -> Graph:
     """Build the import graph, or read it from the cache folder if these versions have been read before."""
     folders = _installed()
-    versions = {package: version_of(distribution) for package, distribution in PACKAGES.items() if package in folders}
+    versions = {name: version_of("scikit-learn" if name == "sklearn" else name) for name in PACKAGES if name in folders}
     key = hashlib.sha256(repr((_FORMAT, sorted(versions.items()))).encode()).hexdigest()[:16]
     path = cache_folder() / f"imports-{key}"
     graph = _cached(path)
@@ -78,12 +67,11 @@ def _cached(path: Path) -> Graph | None:
     if not path.exists():
         return None
     try:
-        graph = StoredGraph.open(path).load()
+        return StoredGraph.open(path).load()
     except InputError as error:
         log.warning("imports: %s cannot be read and is built again (%s).", path, error)
         shutil.rmtree(path, ignore_errors=True)
         return None
-    return replace(graph, features=compact(graph.features))
 
 
 def build(modules: Mapping[str, Module], name: str = "imports") -> Graph:
@@ -112,7 +100,7 @@ def build(modules: Mapping[str, Module], name: str = "imports") -> Graph:
     edges = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T
     return Graph.of(
         adjacency=sp.coo_array((np.ones(edges.shape[1]), tuple(edges)), shape=(len(names), len(names))),
-        features=compact(matrix),
+        features=matrix,
         labels=list(classes.values()),
         node_ids=names,
         name=name,

@@ -14,6 +14,7 @@ from ssge.datasets.facts import DATASETS, Facts
 from ssge.datasets.store import obtain
 from ssge.errors import InputError, UnknownNameError
 from ssge.graph import Graph
+from ssge.io.features import compact
 
 _LOADERS: dict[str, Callable[..., Graph]] = {
     "planetoid": planetoid.read,
@@ -57,17 +58,11 @@ def from_facts(facts: Facts, root: str | Path | None = None, **options: Any) -> 
     defaults = {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
     checked = {key: _checked(key, value, defaults, facts) for key, value in options.items()}
     graph = loader(facts, obtain(facts, root), **checked)
-    if facts.files:
-        _check_sizes(graph, facts)
-    return replace(graph, class_names=graph.class_names or facts.class_names)
-
-
-def _check_sizes(graph: Graph, facts: Facts) -> None:
-    """Refuse a graph with other sizes than in the catalog, the only check of files without a known checksum."""
-    for size in ("num_nodes", "num_edges", "num_features", "num_classes"):
+    for size in ("num_nodes", "num_edges", "num_features", "num_classes") if facts.files else ():
         expected, found = getattr(facts, size), getattr(graph, size)
-        if expected not in (None, found):
+        if expected not in (None, found):  # the only check of files without a known checksum
             raise InputError(f"{facts.title}: {size} must be {expected:,}; its files give {found:,}.")
+    return replace(graph, features=compact(graph.features), class_names=graph.class_names or facts.class_names)
 
 
 def _parsed(text: str) -> dict[str, float]:

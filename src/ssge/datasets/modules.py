@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from importlib.util import resolve_name
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,13 +86,11 @@ def _imports(statement: ast.Import | ast.ImportFrom, module: str, is_package: bo
     if isinstance(statement, ast.Import):
         yield from (Import(alias.name) for alias in statement.names)
         return
-    base = statement.module or ""
-    if statement.level:
-        parts = module.split(".")
-        upwards = statement.level - is_package
-        if upwards >= len(parts):
-            return
-        base = ".".join([*parts[: len(parts) - upwards], *([base] if base else [])])
+    relative = "." * statement.level + (statement.module or "")
+    try:
+        base = resolve_name(relative, module if is_package else module.rpartition(".")[0])
+    except ImportError:  # above the package
+        return
     for alias in statement.names:
         yield Import(base, alias.name, alias.asname or alias.name)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ssge.datasets.facts import Facts
 from ssge.errors import InputError
 from ssge.graph import Graph, Split
-from ssge.io.features import compact
+from ssge.io.sources import explained
 
 _VALID_NODES = 500
 
@@ -29,17 +29,13 @@ def read(facts: Facts, paths: Mapping[str, Path]) -> Graph:
     gives them.
     """
     files = {name.split(".", 2)[2]: path for name, path in paths.items()}
-    try:
+    with explained(f"{facts.title}: the files in {files['graph'].parent} do not fit together"):
         return _graph(facts, {name: _content(path) for name, path in files.items()})
-    except (ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"{facts.title}: the files in {files['graph'].parent} do not fit together ({error})."
-        ) from error
 
 
 def _graph(facts: Facts, content: Mapping[str, Any]) -> Graph:
+    from sklearn.preprocessing import normalize
+
     first, tested = content["allx"].csr(), content["tx"].csr()
     order: NDArray[np.int64] = content["test.index"]
     start, labeled = first.shape[0], content["y"].shape[0]
@@ -57,26 +53,17 @@ def _graph(facts: Facts, content: Mapping[str, Any]) -> Graph:
     split = Split(np.arange(labeled), np.arange(labeled, labeled + _VALID_NODES), np.sort(order))
     graph = Graph.of(
         edges=edges,
-        features=compact(_rows_of_sum_one(features)),
+        features=normalize(features.astype(np.float64), norm="l1"),
         labels=classes.argmax(axis=1),
         name=facts.name,
     )
     return replace(graph, splits=(split,))
 
 
-def _rows_of_sum_one(matrix: sp.csr_array) -> sp.csr_array:
-    """Divide each row by its sum, in float64; a row of zeros stays as it is."""
-    matrix = sp.csr_array(matrix, dtype=np.float64)
-    sums = np.asarray(abs(matrix).sum(axis=1))
-    return sp.csr_array(sp.diags_array(1 / np.where(sums == 0, 1, sums)) @ matrix)
-
-
 def _content(path: Path) -> Any:
     if path.name.endswith(".test.index"):
-        try:
+        with explained(f"{path} must hold one node number per line"):
             return np.array(path.read_text("ascii").split(), dtype=np.int64)
-        except ValueError as error:
-            raise InputError(f"{path} must hold one node number per line ({error}).") from None
     return unpickle(path)
 
 

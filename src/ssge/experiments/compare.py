@@ -11,16 +11,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
 from ssge.datasets import facts_of
 from ssge.errors import InputError
 from ssge.experiments.protocols import Protocol, evaluate, evaluate_classifier
 from ssge.experiments.references import CLUSTERINGS, UNTRAINED, untrained_encoder
 from ssge.experiments.tables import Row, rows
-from ssge.files import atomic
 from ssge.graph import Graph
-from ssge.records import RunRecord, Scores
+from ssge.records import Document, RunRecord, Scores
 from ssge.runs.fit import fit
 from ssge.runs.folder import RunFolder
 from ssge.runs.plan import Plan, plan
@@ -29,10 +27,8 @@ from ssge.runs.recipes import Recipe
 log = logging.getLogger(__name__)
 
 
-class Summary(BaseModel):
+class Summary(Document):
     """The records of one comparison, and under which protocol they were scored."""
-
-    model_config = ConfigDict(extra="forbid")
 
     recipe: Recipe
     protocol: Protocol
@@ -41,16 +37,6 @@ class Summary(BaseModel):
     def rows(self) -> list[Row]:
         """Return the lines of the table."""
         return rows(self.records, self.protocol.name)
-
-    def write(self, path: Path) -> None:
-        """Write the summary as JSON, atomically."""
-        with atomic(path) as temporary:
-            temporary.write_text(self.model_dump_json(indent=1) + "\n")
-
-    @classmethod
-    def read(cls, path: Path) -> Summary:
-        """Read what `write` wrote."""
-        return cls.model_validate_json(path.read_text())
 
 
 def compare(
@@ -196,7 +182,7 @@ class Kept:
                     self.graph, replace(planned, seed=seed), folder, resume=not self.force, force=self.force,
                     quiet=quiet, dataset=self.dataset, reading=dict(reading or {}), splits=self.protocol.splits,
                 )  # fmt: skip
-            self.check(folder.read_record(), folder.record)
+            self.check(folder.read_record(), folder.path)
         return folders
 
     def references(self) -> list[RunRecord]:

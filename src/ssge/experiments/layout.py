@@ -6,19 +6,19 @@ import importlib.util
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, UnknownNameError
+from ssge.evaluation._arrays import unit_rows
 from ssge.runs.names import as_text
 
 log = logging.getLogger(__name__)
 
 Array: TypeAlias = NDArray[np.floating[Any]]
 Method: TypeAlias = Literal["auto", "tsne", "pca"]
-METHODS: tuple[Method, ...] = ("auto", "tsne", "pca")
 MOST_WITHOUT = 10_000
 """Most rows for which ``auto`` is scikit-learn's t-SNE, which takes many times as long as openTSNE."""
 FEW = 12
@@ -65,8 +65,8 @@ def lay_out(vectors: Array, seed: int = 0, method: Method = "auto") -> Layout:
         ``tsne``: by openTSNE if it is installed, else by scikit-learn. ``pca``: the first two principal components.
         ``auto``: t-SNE, or components if there are more than 10,000 rows and openTSNE is not installed.
     """
-    if method not in METHODS:
-        raise UnknownNameError("layout", method, METHODS)
+    if method not in get_args(Method):
+        raise UnknownNameError("layout", method, get_args(Method))
     if vectors.shape[1] == 2:
         return Layout(vectors, ("column 1", "column 2"), scaled=True)
     components, collapsed = _components(vectors.astype(np.float64))
@@ -77,8 +77,7 @@ def lay_out(vectors: Array, seed: int = 0, method: Method = "auto") -> Layout:
     if method == "pca" or len(vectors) < 5 or vectors.shape[1] < 2 or collapsed:
         plane: Array = np.pad(components, ((0, 0), (0, 1)))[:, :2]
         return Layout(plane, ("principal component 1", "principal component 2"), scaled=True)
-    length = np.linalg.norm(components, axis=1, keepdims=True)
-    rows = (components / np.where(length > 0, length, 1.0)).astype(np.float32)
+    rows = unit_rows(components).astype(np.float32)
     perplexity = min(30.0, (len(rows) - 1) / 3)
     return Layout(_tsne(rows, perplexity, seed, fast), ("t-SNE 1", "t-SNE 2"), scaled=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import NamedTuple
 
 from ssge.evaluation.scores import mean_std
@@ -32,12 +33,12 @@ def row(name: str, scores: Sequence[Scores], seconds: Sequence[float] = ()) -> R
     """Summarize the scores of one method, one item per encoder seed."""
     accuracy, across, within = None, 0.0, 0.0
     if all(s.accuracies for s in scores):
-        accuracy, across = mean_std([100 * _mean(s.accuracies) for s in scores])
-        within = _mean([mean_std([100 * a for a in s.accuracies]).std for s in scores])
-    nmi = mean_std([100 * _mean(s.nmi) for s in scores])
-    ari = mean_std([100 * _mean(s.ari) for s in scores])
-    rank = _mean([s.geometry["effective_rank"] for s in scores])
-    took = _mean(seconds) if seconds else None
+        accuracy, across = mean_std([100 * fmean(s.accuracies) for s in scores])
+        within = fmean([mean_std([100 * a for a in s.accuracies]).std for s in scores])
+    nmi = mean_std([100 * fmean(s.nmi) for s in scores])
+    ari = mean_std([100 * fmean(s.ari) for s in scores])
+    rank = fmean([s.geometry["effective_rank"] for s in scores])
+    took = fmean(seconds) if seconds else None
     return Row(name, len(scores), accuracy, across, within, *nmi, *ari, rank, took)
 
 
@@ -73,7 +74,3 @@ def cells(line: Row) -> tuple[str, ...]:
         f"{line.effective_rank:.1f}",
         "-" if line.seconds is None else f"{line.seconds:.1f}",
     )
-
-
-def _mean(values: Sequence[float]) -> float:
-    return mean_std(values).mean

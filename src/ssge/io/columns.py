@@ -7,10 +7,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ssge.errors import InputError, one_line, shown
+from ssge.errors import InputError, shown
+from ssge.io.sources import explained
 from ssge.io.tables import TableColumn, is_number, is_text, numbers
 
 MOST_LEVELS = 50
@@ -105,26 +108,24 @@ def raw_column(column: TableColumn, named: bool = False, kind: str | None = None
     kind
         What it must be; by default what it holds decides.
     """
-    from pyarrow import types
-
     form = column.values.type
     if kind == "bag" or (kind is None and _is_list(form) and _is_bag(column, named)):
         return Raw(column.name, "bag", *_bag(column), column.place)
     if kind == "text":
         return Raw(column.name, "text", _texts(column), place=column.place)
-    if kind == "category" or (kind is None and (is_text(form) or types.is_dictionary(form))):
-        return _category(column, named or kind is not None or types.is_dictionary(form), kind is not None)
+    if kind == "category" or (kind is None and (is_text(form) or pa.types.is_dictionary(form))):
+        return _category(column, named or kind is not None or pa.types.is_dictionary(form), kind is not None)
     if _is_list(form):
         if kind not in (None, "vector"):
             raise InputError(f"{column}: {kind} expected, a list found.")
         return _vector(column)
     if kind == "vector":
         raise InputError(f"{column}: a list of numbers expected, {form} found.")
-    if types.is_temporal(form):
+    if pa.types.is_temporal(form):
         _refuse(column, f"holds dates or times ({form}), which must be turned into numbers")
-    if kind is None and not (is_number(form) or types.is_boolean(form)):
+    if kind is None and not (is_number(form) or pa.types.is_boolean(form)):
         _refuse(column, f"is of type {form}, which is no feature")
-    kind = kind or ("boolean" if types.is_boolean(form) else "number")
+    kind = kind or ("boolean" if pa.types.is_boolean(form) else "number")
     values = numbers(column)
     if kind == "boolean" and (other := ~np.isnan(values) & (values != 0) & (values != 1)).any():
         row = int(np.argmax(other))
@@ -138,13 +139,10 @@ def _is_bag(column: TableColumn, named: bool) -> bool:
     As many integers in each row may be quantities as well as ids, so such a column becomes a feature only if it is
     named; zeros and ones are a vector.
     """
-    import pyarrow.compute as pc
-    from pyarrow import types
-
     form = column.values.type
     if is_text(form.value_type):
         return True
-    if not types.is_integer(form.value_type) or types.is_fixed_size_list(form):
+    if not pa.types.is_integer(form.value_type) or pa.types.is_fixed_size_list(form):
         return False
     lengths = pc.min_max(pc.list_value_length(column.values)).as_py()
     if lengths["min"] != lengths["max"]:
@@ -159,9 +157,6 @@ def _is_bag(column: TableColumn, named: bool) -> bool:
 
 
 def _texts(column: TableColumn) -> NDArray[Any]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     values = column.values
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
@@ -172,8 +167,6 @@ def _texts(column: TableColumn) -> NDArray[Any]:
 
 def has_codes(column: Any) -> bool:
     """Return whether a text column has digits after a zero, as in postal codes, which are no numbers."""
-    import pyarrow.compute as pc
-
     return bool(pc.any(pc.match_substring_regex(column, _CODE)).as_py())
 
 
@@ -184,13 +177,8 @@ def _refuse(column: TableColumn, why: str, instead: str = "") -> NoReturn:
 
 
 def _category(column: TableColumn, explicit: bool, fixed: bool) -> Raw:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    try:
+    with explained(f"{column}: no category"):
         values = column.values.cast(pa.string())
-    except pa.ArrowException as error:
-        raise InputError(f"{column}: no category ({one_line(error)}).") from None
     if column.table.free:
         values = pc.ascii_trim_whitespace(values)
         values = pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
@@ -213,8 +201,6 @@ def _category(column: TableColumn, explicit: bool, fixed: bool) -> Raw:
 
 def coded(values: Any) -> tuple[NDArray[np.int64], Any]:
     """Return the position of each value among the different ones in ascending order, -1 where missing, and these."""
-    import pyarrow.compute as pc
-
     encoded = pc.dictionary_encode(values).combine_chunks()
     order = pc.array_sort_indices(encoded.dictionary).to_numpy()
     rank = np.full(order.size + 1, -1, dtype=np.int64)
@@ -227,7 +213,6 @@ def _refuse_typos(column: TableColumn, known: int, explicit: bool) -> None:
 
     Codes of one length are no numbers. A column that was asked for is refused only if all are numbers, with commas.
     """
-    import pyarrow.compute as pc
 
     def count(which: Any) -> int:
         return int(pc.sum(which).as_py() or 0)
@@ -254,9 +239,6 @@ def _refuse_typos(column: TableColumn, known: int, explicit: bool) -> None:
 
 
 def _vector(column: TableColumn) -> Raw:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     whole = pa.concat_arrays(column.values.chunks)
     lengths = pc.list_value_length(whole)
     valid = whole.is_valid().to_numpy(zero_copy_only=False)
@@ -287,9 +269,6 @@ def _bag(column: TableColumn) -> tuple[sp.csr_array, tuple[str, ...]]:
         Lists of integers or of text, or text that holds ids between blanks, commas, semicolons or bars. A missing
         list is an empty one.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     values = column.values
     if is_text(values.type):
         words = [_ITEM.findall(text or "") for text in values.to_pylist()]
@@ -316,6 +295,4 @@ def _bag(column: TableColumn) -> tuple[sp.csr_array, tuple[str, ...]]:
 
 def _is_list(kind: Any) -> bool:
     """Return whether a pyarrow type is a list."""
-    import pyarrow.types as kinds
-
-    return bool(kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind))
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))

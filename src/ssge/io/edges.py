@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, shown
@@ -19,7 +20,6 @@ from ssge.schema import FeatureSchema
 log = logging.getLogger(__name__)
 
 ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("head", "tail"))
-WEIGHT = ("weight",)
 _LOOKED_AT = 16
 """Columns of a node table that are searched for an id that its ids lack."""
 
@@ -136,7 +136,7 @@ def weight_of(table: Table, weight: str | int | None, ends: tuple[int, int], sch
         if found in ends:
             raise InputError(f"weight must be another column than source and target; received {weight!r}.")
         return found
-    usual = named(table, (schema.weight.casefold(),) if schema.weight else WEIGHT)
+    usual = named(table, [(schema.weight or "weight").casefold()])
     usual = None if usual in ends else usual
     if schema.weight and usual is None:
         raise InputError(
@@ -239,11 +239,8 @@ def aggregate(edges: Edges, name: str, how: str, direction: Direction) -> NDArra
         once = source != target
         at, values = np.concatenate([target, source[once]]), np.concatenate([values, values[once]])
     known = ~np.isnan(values)
-    at, values, n = at[known], values[known], edges.ids.size
-    counts = np.bincount(at, minlength=n)
-    if how in ("mean", "sum"):
-        sums = np.bincount(at, values, minlength=n)
-        return np.asarray(sums / np.maximum(counts, 1) if how == "mean" else sums, dtype=np.float64)
-    result = np.full(n, -np.inf if how == "max" else np.inf)
-    (np.maximum if how == "max" else np.minimum).at(result, at, values)
-    return np.where(counts > 0, result, 0.0)
+    table = pa.table({"node": at[known], "value": values[known]})
+    found = table.group_by("node", use_threads=False).aggregate([("value", how)])  # threads sum in any order
+    result = np.zeros(edges.ids.size)
+    result[found["node"].to_numpy()] = found[f"value_{how}"].to_numpy()
+    return result

@@ -11,17 +11,21 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from pyarrow import csv
 
-from ssge.errors import InputError, UnknownNameError, cut, nearest, one_line, shown
+from ssge.errors import InputError, UnknownNameError, cut, nearest, shown
 from ssge.files import atomic
 from ssge.foreign import find
 from ssge.io.graph_writer import ArrayFile
 from ssge.io.ids import CANONICAL
 from ssge.io.matrices import check_array
 from ssge.io.results import refuse_existing, write_tables
-from ssge.io.sources import LIMIT, refuse_unpacking
-from ssge.io.tables import declared_size, parquet_errors
+from ssge.io.sources import LIMIT, explained, refuse_unpacking
+from ssge.io.tables import declared_size
 
 VECTOR = "vector"
 """Name of the column of vectors, where they are in one."""
@@ -37,10 +41,6 @@ class Embedding(NamedTuple):
 
     node_ids: NDArray[Any]
     vectors: NDArray[np.floating[Any]]
-
-    def find(self, ids: Iterable[Any]) -> NDArray[np.int64]:
-        """Return the rows of some nodes, -1 where there is none; see `find_ids`."""
-        return find_ids(self.node_ids, ids)
 
 
 def find_ids(known: NDArray[Any], ids: Iterable[Any]) -> NDArray[np.int64]:
@@ -147,9 +147,6 @@ def forget(vectors: NDArray[np.floating[Any]]) -> None:
 
 
 def _read_parquet(path: Path) -> Embedding:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     table = _parquet_table(path)
     if table.column_names != ["id", VECTOR]:
         return _from_table(path, table)
@@ -166,9 +163,7 @@ def _read_parquet(path: Path) -> Embedding:
 
 
 def _parquet_table(path: Path) -> Any:
-    import pyarrow.parquet as pq
-
-    with parquet_errors(path), pq.ParquetFile(path) as file:
+    with explained(f"{path} cannot be read as Parquet"), pq.ParquetFile(path) as file:
         refuse_unpacking(path, declared_size(file.metadata), path.stat().st_size, LIMIT)
         table = file.read()
         table.validate(full=True)  # text in Parquet may be no text at all
@@ -176,9 +171,6 @@ def _parquet_table(path: Path) -> Any:
 
 
 def _read_csv(path: Path) -> Embedding:
-    import pyarrow as pa
-    from pyarrow import csv
-
     with path.open("rb") as file:
         names = _first_line(path, file).strip().replace('"', "").split(",")
         text = file.read(1) == b'"'
@@ -187,9 +179,6 @@ def _read_csv(path: Path) -> Embedding:
 
 
 def _write_npy(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     with atomic(path) as matrix, atomic(_ids_beside(path)) as beside:
         with closing(ArrayFile(matrix, vectors.dtype, vectors.shape[1])) as file:
             for _, part in _parts(vectors):
@@ -205,15 +194,10 @@ def _read_npy(path: Path) -> Embedding:
     ids = _parquet_table(beside)
     if ids.column_names != ["id"] or str(ids.schema.field(0).type) not in ("int64", "string"):
         raise InputError(f"{beside} must have one column, id, of integers or text.")
-    try:
-        with path.open("rb") as file:
-            check_array(file, path.stat().st_size, str(path))
-            file.seek(0)
-            vectors = np.lib.format.read_array(file, allow_pickle=False)
-    except InputError:
-        raise
-    except Exception as error:  # a damaged header fails in many ways
-        raise InputError(f"{path} cannot be read as a NumPy array: {one_line(error)}") from None
+    with explained(f"{path} cannot be read as a NumPy array"), path.open("rb") as file:
+        check_array(file, path.stat().st_size, str(path))
+        file.seek(0)
+        vectors = np.lib.format.read_array(file, allow_pickle=False)
     if vectors.ndim != 2 or vectors.dtype.kind != "f" or vectors.shape[0] != ids.num_rows:
         found = f"{vectors.dtype} {vectors.shape}"
         raise InputError(f"{path} must be a matrix of floats with {ids.num_rows} rows, one per id; received {found}.")
@@ -225,9 +209,6 @@ def _ids_beside(path: Path) -> Path:
 
 
 def _write_word2vec(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None:
-    import pyarrow as pa
-    from pyarrow import csv
-
     names = [str(node) for node in ids.to_pylist()]
     bad = [name for name in names if name.split() != [name]]
     if bad:
@@ -243,10 +224,6 @@ def _write_word2vec(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) ->
 
 
 def _read_word2vec(path: Path) -> Embedding:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    from pyarrow import csv
-
     with path.open("rb") as file:
         sizes = re.fullmatch(r"\s*([0-9]{1,18})\s+([0-9]{1,18})\s*", _first_line(path, file))
     if sizes is None:
@@ -284,8 +261,6 @@ def _reader(path: Path) -> Callable[[Path], Embedding]:
 
 
 def _id_column(node_ids: NDArray[Any]) -> Any:
-    import pyarrow as pa
-
     if np.issubdtype(node_ids.dtype, np.integer) and np.can_cast(node_ids.dtype, np.int64):
         return pa.array(node_ids.astype(np.int64))
     ids = node_ids.tolist()
@@ -299,8 +274,6 @@ def _id_column(node_ids: NDArray[Any]) -> Any:
 
 
 def _table(ids: Any, vectors: NDArray[np.floating[Any]], one_column: bool = False) -> Any:
-    import pyarrow as pa
-
     if one_column:
         flat = pa.array(np.ascontiguousarray(vectors).ravel())
         return pa.table([ids, pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])], names=["id", VECTOR])
@@ -309,13 +282,8 @@ def _table(ids: Any, vectors: NDArray[np.floating[Any]], one_column: bool = Fals
 
 
 def _parsed(path: Path, read: Any, parse: Any, types: dict[str, Any]) -> Any:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    try:
+    with explained(f"{path} cannot be read as text"):
         return csv.read_csv(path, read, parse, csv.ConvertOptions(column_types=types))
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} cannot be read as text: {one_line(error)}") from None
 
 
 def _from_table(path: Path, table: Any) -> Embedding:

@@ -203,9 +203,8 @@ def _fit_text(texts: NDArray[Any]) -> tuple[tuple[str, ...], tuple[float, ...]]:
 
 def _encode_text(texts: NDArray[Any], column: Column) -> sp.csr_array:
     """Return the TF-IDF of the vocabulary, rows of unit norm; zeros for a text without any of its words."""
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.preprocessing import normalize
+    from sklearn.feature_extraction.text import TfidfVectorizer
 
-    counts = CountVectorizer(vocabulary=list(column.levels)).transform(texts)
-    weighted = sp.csr_array(counts @ sp.diags_array(np.array(column.idf)))
-    return sp.csr_array(normalize(weighted), dtype=np.float32)
+    model = TfidfVectorizer(vocabulary=list(column.levels))
+    model.idf_ = np.array(column.idf)
+    return sp.csr_array(model.transform(texts), dtype=np.float32)

@@ -11,12 +11,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, one_line
 from ssge.foreign import Parts, take_apart
 from ssge.io.matrices import refuse_size
-from ssge.io.sources import LIMIT, content, refuse_unpacking
+from ssge.io.sources import LIMIT, errors_of, explained, refuse_unpacking, unpacked
 from ssge.io.tables import ArrowTable, TableColumn, numbers
 from ssge.io.text import TextTable
 
@@ -27,13 +28,11 @@ def read_graphml(path: Path, limit: int) -> tuple[ArrowTable, ArrowTable]:
     """Read GraphML; document types are refused, since entities can make a small file huge in memory."""
     import networkx as nx
 
-    data = content(path, limit)
+    data = b"".join(unpacked(path, limit))
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise InputError(f"{path} declares a document type or entities, which GraphML has no use for.")
-    try:
+    with explained(f"{path} is damaged or no GraphML"):
         graph = nx.read_graphml(_InOnePiece(data), node_type=_named)
-    except Exception as error:  # a damaged file raises many kinds of errors
-        raise InputError(f"{path} is damaged or no GraphML: {one_line(error)}") from None
     return from_networkx(graph, str(path))
 
 
@@ -55,26 +54,20 @@ def read_gml(path: Path, limit: int) -> tuple[ArrowTable, ArrowTable]:
     """Read GML; ids are the labels of the nodes if they have labels."""
     import networkx as nx
 
-    try:
-        text = content(path, limit).decode("utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: {one_line(error)}") from None
-    try:
+    with explained(f"{path} is not UTF-8 text"):
+        text = b"".join(unpacked(path, limit)).decode("utf-8").splitlines()
+    with explained(f"{path} is damaged or no GML"):
         try:
             graph = nx.parse_gml(text, label="label")
         except nx.NetworkXError as error:
             if "has no 'label' attribute" not in str(error):
                 raise
             graph = nx.parse_gml(text, label="id")
-    except Exception as error:
-        raise InputError(f"{path} is damaged or no GML: {one_line(error)}") from None
     return from_networkx(graph, str(path))
 
 
 def from_networkx(graph: Any, where: str) -> tuple[ArrowTable, ArrowTable]:
     """Return a NetworkX graph as tables of edges (``source``, ``target``) and nodes (``id``), attributes as columns."""
-    import pyarrow as pa
-
     undirected = not graph.is_directed()
 
     def table(keys: dict[str, list[Any]], data: list[dict[Any, Any]], what: str) -> ArrowTable:
@@ -86,10 +79,8 @@ def from_networkx(graph: Any, where: str) -> tuple[ArrowTable, ArrowTable]:
         columns |= {str(name): [_plain(attrs.get(name)) for attrs in data] for name in attributes}
         arrays = []
         for name, values in columns.items():
-            try:
+            with explained(f"{where}: {what} {name!r} is not of one kind"):
                 arrays.append(pa.array(values))
-            except (pa.ArrowException, TypeError, OverflowError) as error:
-                raise InputError(f"{where}: {what} {name!r} is not of one kind: {one_line(error)}") from None
         return ArrowTable(pa.table(arrays, names=list(columns)), f"{where}, {what}s", undirected)
 
     if not len(graph):
@@ -132,17 +123,13 @@ def read_torch(path: Path, limit: int) -> Parts:
         found = found[0]
     if isinstance(found, dict):
         found = SimpleNamespace(**{str(key): value for key, value in found.items()})
-    try:
+    with explained(f"{path} holds no graph"), errors_of(path):  # objects of the right class with the wrong inside
         held = _refuse_views(path, found, limit)
         parts = take_apart(found)
         edges = np.asarray(parts.edges)
         nodes = edges.max(initial=-1) + 1 if parts.num_nodes is None else parts.num_nodes
         refuse_size(path, int(nodes), limit, held)
         return parts._replace(num_nodes=int(nodes))
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    except Exception as error:  # objects of the right class with the wrong inside
-        raise InputError(f"{path} holds no graph: {one_line(error)}") from None
 
 
 def _refuse_views(path: Path, found: Any, limit: int) -> int:

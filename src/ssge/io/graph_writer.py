@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ssge.errors import InputError
 from ssge.files import file_digest, left_behind, sync
@@ -111,9 +113,6 @@ class GraphWriter:
                 for part in parts:
                     file.append(part)
             return
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         end = 0
         with self.array("ids.offsets.npy", np.int64) as offsets, self.array("ids.text.npy", np.uint8) as content:
             offsets.append([0])

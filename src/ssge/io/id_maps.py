@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, one_line
@@ -125,8 +126,6 @@ class TextIds:
 
     def _run(self, query: str, given: dict[str, Any] | None = None) -> Any:
         """Run a statement; ``given`` are the columns of a table that it reads."""
-        import pyarrow as pa
-
         try:
             if given is not None:
                 self._database.register("given", pa.table(given))

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ssge.errors import InputError, one_line, shown
+from ssge.errors import InputError, shown
+from ssge.io.sources import explained
 from ssge.io.tables import TableColumn, is_text
 
 CANONICAL = r"^(0|-?[1-9][0-9]{0,18})$"
@@ -30,12 +33,8 @@ def encode(columns: Sequence[TableColumn], kind: Literal["integer", "text"] | No
 
     With a ``kind``, that of a graph before, integers are read as their text, or text as the integers it writes.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.types as kinds
-
     columns = [c._replace(values=plain(c)) for c in columns]
-    integers = next((c for c in columns if kinds.is_int64(c.values.type)), None)
+    integers = next((c for c in columns if pa.types.is_int64(c.values.type)), None)
     text = next((c for c in columns if is_text(c.values.type) and not c.table.free), None)
     if kind is None and integers and text:
         raise _mixed(integers, text, 0)
@@ -43,7 +42,7 @@ def encode(columns: Sequence[TableColumn], kind: Literal["integer", "text"] | No
         other = integers if kind is None else None
         dictionary, codes = _dictionary([_as_integers(c, other) for c in columns], pa.int64())
         return Encoded(dictionary.to_numpy(), codes)
-    alike = all(kinds.is_string(c.values.type) for c in columns)
+    alike = all(pa.types.is_string(c.values.type) for c in columns)
     dictionary, codes = _dictionary([c.values for c in columns], pa.string() if alike else pa.large_string())
     if kind is None and not text and pc.all(pc.match_substring_regex(dictionary, CANONICAL)).as_py():
         try:
@@ -88,34 +87,25 @@ def _number(node: Any) -> float | None:
 
 def plain(column: TableColumn) -> Any:
     """Return the values as int64 or text, that of text files without blanks around it; a missing one is an error."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.types as kinds
-
     values = column.values
     if values.null_count:
         raise InputError(f"{column.at(pc.index(values.is_null(), True).as_py())}: the id is missing.")
-    if kinds.is_dictionary(values.type):
+    if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if is_text(values.type):
-        values = values if kinds.is_string(values.type) else values.cast(pa.large_string())
+        values = values if pa.types.is_string(values.type) else values.cast(pa.large_string())
         values = pc.ascii_trim_whitespace(values) if column.table.free else values
         if (row := pc.index(values, "").as_py()) >= 0:
             raise InputError(f"{column.at(row)}: the id is missing.")
         return values
-    if not kinds.is_integer(values.type):
+    if not pa.types.is_integer(values.type):
         raise InputError(f"{column}: ids must be integers or text; received {values.type}.")
-    try:
+    with explained(f"{column}: ids must fit into 64 bits"):
         return values.cast(pa.int64())
-    except pa.ArrowInvalid as error:
-        raise InputError(f"{column}: ids must fit into 64 bits; {one_line(error)}.") from None
 
 
 def _as_integers(column: TableColumn, other: TableColumn | None) -> Any:
     """Return a column as integers, since the ids of another table are, or those of the graph before."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     values = column.values
     if pa.types.is_int64(values.type):
         return values
@@ -126,11 +116,8 @@ def _as_integers(column: TableColumn, other: TableColumn | None) -> Any:
             raise _mixed(other, column, row)
         found = shown(values[row].as_py())
         raise InputError(f"{column.at(row)}: ids were integers in the graph of like; {found} is none.")
-    try:
+    with explained(f"{column}: ids must fit into 64 bits, as in {other or 'the graph of like'}"):
         return values.cast(pa.int64())
-    except pa.ArrowInvalid as error:
-        before = other or "the graph of like"
-        raise InputError(f"{column}: ids must fit into 64 bits, as in {before}; {one_line(error)}.") from None
 
 
 def _mixed(integers: TableColumn, text: TableColumn, row: int) -> InputError:
@@ -142,9 +129,6 @@ def _mixed(integers: TableColumn, text: TableColumn, row: int) -> InputError:
 
 def _dictionary(columns: Sequence[Any], kind: Any) -> tuple[Any, list[NDArray[np.int32]]]:
     """Return the different values in the order they are met, and each column as positions among them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     chunks = [chunk for column in columns for chunk in column.cast(kind).chunks]
     encoded = pc.dictionary_encode(pa.chunked_array(chunks, kind)).combine_chunks()
     return encoded.dictionary, np.split(encoded.indices.to_numpy(), np.cumsum([len(c) for c in columns])[:-1])

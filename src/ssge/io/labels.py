@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, shown
 from ssge.foreign import LABEL_NAMES
-from ssge.io.embeddings import Embedding
+from ssge.io.embeddings import find_ids
 from ssge.io.ids import hint
 from ssge.io.nodes import ID
 from ssge.io.options import ReadOptions
@@ -28,7 +28,7 @@ NONE = frozenset(("", "NA", "NaN", "nan", "null", "NULL"))
 
 
 def read_labels(
-    path: Path, embedding: Embedding, id: str | None = None, label: str | None = None
+    path: Path, node_ids: NDArray[Any], id: str | None = None, label: str | None = None
 ) -> tuple[NDArray[np.int64], list[Any]]:
     """Return the rows of the labeled nodes in an embedding and their labels, in the order of the file.
 
@@ -39,6 +39,8 @@ def read_labels(
     ----------
     path
         CSV, TSV or Parquet.
+    node_ids
+        Of the embedding.
     id
         Column of the ids. Default: one named id, node, node_id or name; else the first.
     label
@@ -58,11 +60,11 @@ def read_labels(
     nameless = next((line for line in lines if names[line] is None), None)
     if nameless is not None:
         raise InputError(f"{table.place(nameless)}, column {table.names[at]!r}: the id is missing.")
-    rows = embedding.find([names[line] for line in lines])
+    rows = find_ids(node_ids, [names[line] for line in lines])
     unknown = [names[line] for line, row in zip(lines, rows, strict=True) if row < 0]
     if unknown:
         text = f"{len(unknown):,} of {len(lines):,} labeled ids are not in the embedding, such as {shown(unknown[0])}"
-        text = f"{text}; {hint(unknown[0], embedding.node_ids)}".removesuffix("; ")
+        text = f"{text}; {hint(unknown[0], node_ids)}".removesuffix("; ")
         if len(unknown) == len(lines):
             raise InputError(f"{path}: {text}.")
         log.warning("%s: %s.", path, text)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, one_line, shown
 from ssge.foreign import Parts, from_adjacency
-from ssge.io.sources import LIMIT, content, refuse_unpacking, too_large
+from ssge.io.sources import LIMIT, explained, refuse_unpacking, too_large, unpacked
 
 BYTES_PER_NODE = 64
 """Least memory per node of a graph; bounds the nodes that a file may declare."""
@@ -50,15 +50,11 @@ def read_npz(path: Path, limit: int = LIMIT) -> Parts:
 
     The last layout has ``edges`` (m x 2 or 2 x m), ``node_features`` and ``node_labels``.
     """
-    try:
+    with explained(f"{path} is damaged or no npz of arrays"):
         with zipfile.ZipFile(path) as archive:
             wanted, pickled = _sizes(path, archive, limit)
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in wanted}
-    except InputError:
-        raise
-    except Exception as error:  # a damaged archive fails in as many ways as zipfile, zlib and numpy have
-        raise InputError(f"{path} is damaged or no npz of arrays: {one_line(error)}") from None
     if "adj_shape" in arrays or "adj_data" in arrays:
         parts = from_adjacency(_matrix(path, arrays, "adj_", limit))
         features: Any = arrays.get("attr_matrix")
@@ -125,7 +121,7 @@ def _matrix(path: Path, arrays: Mapping[str, NDArray[Any]], prefix: str, limit: 
         except KeyError:
             raise InputError(f"{path}: the array {prefix}{key} is missing.") from None
 
-    try:
+    with explained(f"{path}: the arrays {prefix}... are no matrix"):
         shape = tuple(int(side) for side in part("shape").reshape(-1))
         form = bytes(arrays["format"].reshape(-1)[0]).decode() if "format" in arrays and not prefix else "csr"
         if len(shape) != 2 or min(shape) < 0 or form not in ("csr", "csc", "coo"):
@@ -147,15 +143,11 @@ def _matrix(path: Path, arrays: Mapping[str, NDArray[Any]], prefix: str, limit: 
         matrix = kind((part("data"), part("indices"), part("indptr")), shape=shape)
         matrix.check_format(full_check=True)  # an index out of range would read foreign memory
         return sp.csr_array(matrix)
-    except InputError:
-        raise
-    except (ValueError, TypeError, IndexError, OverflowError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: the arrays {prefix}... are no matrix: {one_line(error)}") from None
 
 
 def read_matrix_market(path: Path, limit: int) -> Parts:
     """Read a square matrix in Matrix Market format: coordinates or an array of real, integer or pattern entries."""
-    data = content(path, limit)
+    data = b"".join(unpacked(path, limit))
     header = _MARKET.match(data)
     if header is None or (header[1].lower(), header[3].lower()) == (b"array", b"symmetric"):
         allowed = "coordinate or array; real, integer or pattern; general or symmetric (coordinate only)"

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, cut, printable, shown
@@ -15,6 +17,7 @@ from ssge.foreign import LABEL_NAMES
 from ssge.io.columns import EMPTY, NotAFeatureError, Raw, has_codes, raw_column
 from ssge.io.options import ReadOptions
 from ssge.io.roles import by_name, by_values
+from ssge.io.sources import explained
 from ssge.io.tables import JsonTable, Table, TableColumn, is_text, named, open_table, position
 from ssge.schema import FeatureSchema, LeftOut
 
@@ -136,9 +139,7 @@ def _feature(column: TableColumn, named: bool, kind: str | None) -> Raw | str:
 
 def codes(table: Table, chosen: Sequence[int], found: Mapping[int, Any]) -> dict[int, Any]:
     """Return, as text, the integer columns of a text file in which some values have leading zeros."""
-    import pyarrow.types as kinds
-
-    whole = [i for i in chosen if kinds.is_integer(found[i].type)]
+    whole = [i for i in chosen if pa.types.is_integer(found[i].type)]
     if not whole:
         return {}
     again = table.read(whole, text=whole)
@@ -176,12 +177,8 @@ def _expected(table: Table, like: FeatureSchema) -> dict[int, str]:
 
 def labels_in(column: TableColumn, given: bool) -> NDArray[Any] | None:
     """Return the labels in a column; None if one is missing and the column was not asked for."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.types as kinds
-
     values = column.values
-    kind = values.type.value_type if kinds.is_dictionary(values.type) else values.type
+    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     absent = pc.is_null(values, nan_is_null=True) if not is_text(kind) else pc.equal(values.cast(pa.string()), "")
     absent = pc.fill_null(absent, True)
     if pc.any(absent).as_py():
@@ -191,9 +188,7 @@ def labels_in(column: TableColumn, given: bool) -> NDArray[Any] | None:
         where, line = column.table.where, column.begin + row + 1
         log.warning("%s: column %r is left out: its label is missing in row %d.", where, column.name, line)
         return None
-    if not (kinds.is_integer(kind) or kinds.is_floating(kind)):
-        try:
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        with explained(f"{column}: labels must be classes; received {kind}"):
             return np.array(values.cast(pa.string()).to_pylist(), dtype=object)
-        except pa.ArrowException:
-            raise InputError(f"{column}: labels must be classes; received {kind}.") from None
     return np.asarray(values.cast(kind).to_numpy())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from ssge.errors import InputError, UnknownNameError, shown
 
@@ -13,12 +13,6 @@ if TYPE_CHECKING:
     from ssge.schema import FeatureSchema
 
 AGGREGATIONS = ("mean", "sum", "max", "min")
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "direction": ("both", "in", "out"),
-    "missing": ("error", "impute"),
-    "scale": ("none", "standard"),
-    "unknown": ("error", "add", "drop"),
-}
 
 
 @dataclass(frozen=True)
@@ -91,8 +85,9 @@ class ReadOptions:
     text: Sequence[str | int] | None = None
 
     def __post_init__(self) -> None:
-        for option, allowed in _CHOICES.items():
-            if (value := getattr(self, option)) is not None and value not in allowed:
+        for option, kind in get_type_hints(ReadOptions).items():
+            allowed = get_args(get_args(kind)[0]) if get_origin(get_args(kind)[0]) is Literal else ()
+            if allowed and (value := getattr(self, option)) is not None and value not in allowed:
                 raise InputError(f"{option} must be {' or '.join(map(repr, allowed))}; received {value!r}.")
         for option in ("columns", "ignore", "bag", "text"):
             if isinstance(value := getattr(self, option), str):

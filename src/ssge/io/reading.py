@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +27,7 @@ from ssge.io.matrices import read_matrix_market, read_npz, refuse_size
 from ssge.io.nodes import ID, Nodes, open_nodes, read_nodes
 from ssge.io.options import ReadOptions
 from ssge.io.roles import by_label, by_neighbors
-from ssge.io.sources import LIMIT, kind_of
+from ssge.io.sources import LIMIT, errors_of, kind_of
 from ssge.io.sql import is_sql, parse, read_tables
 from ssge.io.tables import ParquetTable, Table, is_frame, named
 from ssge.schema import FeatureSchema, LeftOut
@@ -172,9 +171,14 @@ def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, n
     edges, options = _with_own_nodes(edges, options)
     found = _opened(edges, options, schema)
     rows = _nodes(found, options, schema, where)
-    direction = _direction(edges, options, schema)
+    kept = None if isinstance(edges, Graph) else schema.direction
+    if kept and options.direction not in (None, kept):
+        raise InputError(f"direction is {kept!r} in like; received {options.direction!r}.")
+    direction = options.direction or kept
     if isinstance(found, Parts):
-        _refuse_columns(edges, options, where)
+        weight = None if is_graph(edges) else options.weight
+        if any(column is not None for column in (options.source, options.target, weight, options.edge_columns or None)):
+            raise InputError(f"source, target, weight, edge_columns name columns of an edge table; {where} is none.")
         parts, raws = _of_parts(found, rows, schema, where)
     else:
         parts, raws, schema = _of_table(found, rows, options, schema, direction)
@@ -189,22 +193,13 @@ def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, n
     default: Direction | None = None if isinstance(edges, Graph) else "both"  # a graph does not record how it was read
     sides = "both" if parts.undirected else direction or default
     schema = schema.model_copy(update={"ids": _kind_of_ids(parts.node_ids), "direction": sides})
-    with _errors_of(where):
+    with errors_of(where):
         parts = arrange(parts, direction or default or "in", name=name)
     features, schema = make_features(parts, raws, schema, where)
-    with _errors_of(where):
+    with errors_of(where):
         graph = Graph.of(parts, features=features, labels=labels, name=name)
     log.info("%s: %s.", where, graph)
     return replace(graph, schema=schema)
-
-
-@contextmanager
-def _errors_of(where: str) -> Iterator[None]:
-    """Name the source in errors of the validator."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
 
 
 def _opened(edges: Any, options: ReadOptions, schema: FeatureSchema) -> Table | Parts:
@@ -278,20 +273,6 @@ def _refuse_swapped(edges: Table, nodes: Table) -> None:
             f"{nodes.where} has columns for the ends of edges, {edges.where} one for ids: give the edges first, "
             "and the nodes as nodes=..."
         )
-
-
-def _direction(edges: Any, options: ReadOptions, schema: FeatureSchema) -> Direction | None:
-    """Return the given direction, or that of ``like``."""
-    kept = None if isinstance(edges, Graph) else schema.direction
-    if kept and options.direction not in (None, kept):
-        raise InputError(f"direction is {kept!r} in like; received {options.direction!r}.")
-    return options.direction or kept
-
-
-def _refuse_columns(edges: Any, options: ReadOptions, where: str) -> None:
-    unused = options.weight is not None and not is_graph(edges)
-    if options.source is not None or options.target is not None or unused or options.edge_columns:
-        raise InputError(f"source, target, weight, edge_columns name columns of an edge table; {where} is none.")
 
 
 def _of_table(

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ssge.errors import InputError, UnknownNameError
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import csv
+
+from ssge.errors import InputError
 from ssge.files import atomic
-
-
-def check_target(path: Path | None, force: bool) -> None:
-    """Refuse a file that exists or has another ending, before anything is computed for it."""
-    if path is None:
-        return
-    if path.suffix.casefold() not in (".csv", ".parquet"):
-        raise UnknownNameError("ending of a table", path.suffix, (".csv", ".parquet"))
-    refuse_existing([path], force)
 
 
 def refuse_existing(files: Iterable[Path], force: bool) -> None:
@@ -34,10 +32,6 @@ def without_formulas(table: Any) -> Any:
 
     Names of columns count as well. Ids change with it, so such a table cannot be joined to others by these ids.
     """
-    import re
-
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     def safe(column: Any) -> Any:
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
@@ -47,14 +41,6 @@ def without_formulas(table: Any) -> Any:
 
     names = [f"'{name}" if re.match(_FORMULA, name) else name for name in table.column_names]
     return pa.table([safe(column) for column in table.columns], names=names)
-
-
-def write_results(path: Path, batches: Iterable[Mapping[str, Any]], safe_csv: bool = False) -> int:
-    """Concatenate batches of equally named columns in a file; return the number of rows; see `write_tables`."""
-    import pyarrow as pa
-
-    tables = (pa.table({name: pa.array(column) for name, column in batch.items()}) for batch in batches)
-    return write_tables(path, tables, safe_csv)
 
 
 def write_tables(path: Path, tables: Iterable[Any], safe_csv: bool = False, **how: Any) -> int:
@@ -70,20 +56,14 @@ def write_tables(path: Path, tables: Iterable[Any], safe_csv: bool = False, **ho
     **how
         Options of ``pyarrow.parquet.ParquetWriter``.
     """
-    import pyarrow.parquet as pq
-    from pyarrow import csv
-
     rows, writer, text = 0, None, path.suffix.casefold() == ".csv"
-    with atomic(path) as temporary:
-        try:
-            for given in tables:
-                table = without_formulas(given) if safe_csv and text else given
-                if writer is None:
-                    schema = table.schema
-                    writer = csv.CSVWriter(temporary, schema) if text else pq.ParquetWriter(temporary, schema, **how)
-                writer.write_table(table)
-                rows += table.num_rows
-        finally:
-            if writer is not None:
-                writer.close()
+    with atomic(path) as temporary, ExitStack() as stack:
+        for given in tables:
+            table = without_formulas(given) if safe_csv and text else given
+            if writer is None:
+                schema = table.schema
+                opened = csv.CSVWriter(temporary, schema) if text else pq.ParquetWriter(temporary, schema, **how)
+                writer = stack.enter_context(opened)
+            writer.write_table(table)
+            rows += table.num_rows
     return rows

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ssge.io.columns import MOST_LEVELS, Raw
@@ -48,10 +49,8 @@ def by_name(name: str) -> str | None:
 
 def by_values(raw: Raw, column: Any) -> str | None:
     """Return what a column looks like by its values: integers that all differ are ids."""
-    from pyarrow import types
-
     n = len(column)
-    if raw.kind != "number" or not types.is_integer(column.type) or n < FEWEST_ROWS:
+    if raw.kind != "number" or not pa.types.is_integer(column.type) or n < FEWEST_ROWS:
         return None
     values = raw.values[:, 0]
     different = np.unique(values[:1000]).size == min(n, 1000) and np.unique(values).size == n

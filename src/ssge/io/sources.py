@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+
+import pyarrow as pa
 
 from ssge.errors import InputError, one_line
 
@@ -43,6 +46,26 @@ _OTHERS = {
 }
 
 
+@contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Say in one line what is wrong with a file: damaged ones fail in as many ways as the libraries that read them."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{what}: {one_line(error)}") from None
+
+
+@contextmanager
+def errors_of(where: Path | str) -> Iterator[None]:
+    """Name the source in errors of the validator."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
 def too_large(path: Path | str, what: str, limit: int) -> InputError:
     """Return the error for a file that needs more memory than the limit allows."""
     return InputError(f"{path} {what}, more than limit={limit:,} bytes; a larger limit=... lets it through.")
@@ -77,8 +100,6 @@ def unpacked(path: Path, limit: int = LIMIT, skip: int = 0, size: int = _BLOCK) 
     size
         Most bytes of a block.
     """
-    import pyarrow as pa
-
     raw, codec = _opened(path)
     packed, count = raw.size(), 0
     with pa.CompressedInputStream(raw, codec) if codec else raw as stream:
@@ -112,23 +133,14 @@ def arrow_source(path: Path, limit: int, skip: int = 0) -> Any:
 
 def in_memory(blocks: Iterable[bytes]) -> Any:
     """Return blocks of bytes as one file in memory of Arrow, which its threads may free at any time."""
-    import pyarrow as pa
-
     sink = pa.BufferOutputStream()
     for block in blocks:
         sink.write(block)
     return pa.BufferReader(sink.getvalue())
 
 
-def content(path: Path, limit: int) -> bytes:
-    """Return all bytes of a file, unpacked."""
-    return b"".join(unpacked(path, limit))
-
-
 def _opened(path: Path) -> tuple[Any, str | None]:
     """Open a file for Arrow; return it and its compression, if any."""
-    import pyarrow as pa
-
     try:
         raw = pa.OSFile(str(path))
         first = raw.read(4)

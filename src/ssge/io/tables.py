@@ -6,16 +6,17 @@ import bisect
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, UnknownNameError, one_line, printable, shown
 from ssge.io.options import ReadOptions
-from ssge.io.sources import LIMIT, content, kind_of, refuse_unpacking, too_large
+from ssge.io.sources import LIMIT, explained, kind_of, refuse_unpacking, too_large, unpacked
 from ssge.io.text import TextTable
 
 _MOST_JSON = 1 << 30
@@ -82,8 +83,6 @@ class ParquetTable:
     free, form, undirected = False, "", False
 
     def __init__(self, path: Path, limit: int) -> None:
-        import pyarrow.parquet as pq
-
         self.where = printable(str(path))
         parts = sorted(p for p in path.rglob("*.parquet") if p.name[0] not in "._") if path.is_dir() else [path]
         if not parts:
@@ -93,7 +92,7 @@ class ParquetTable:
         self._ends: list[int] = []
         size = packed = 0
         for part in parts:
-            with parquet_errors(part), pq.ParquetFile(part) as file:
+            with explained(f"{part} cannot be read as Parquet"), pq.ParquetFile(part) as file:
                 found = file.metadata
                 size += declared_size(found)
                 packed += part.stat().st_size
@@ -110,15 +109,13 @@ class ParquetTable:
 
     def read(self, columns: Sequence[int], text: Collection[int] = ()) -> Any:
         """Return columns as a pyarrow table."""
-        import pyarrow as pa
-
         tables, size = [], 0
         for table in self._tables(columns):
             size += table.nbytes
             if size > self._limit:
                 raise too_large(self.where, "unpacks to too much", self._limit)
             tables.append(table)
-        with parquet_errors(self.where):
+        with explained(f"{self.where} cannot be read as Parquet"):
             return pa.concat_tables(tables, promote_options="permissive")
 
     def batches(
@@ -129,15 +126,12 @@ class ParquetTable:
 
     def _tables(self, columns: Sequence[int], **how: Any) -> Iterator[Any]:
         """Yield the batches of all parts, each as a table; ``how`` is that of `pyarrow.parquet.ParquetFile`."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         names = [self.names[i] for i in columns]
         counts = Counter(self.names)
         if twice := next((name for name in names if counts[name] > 1), None):
             raise InputError(f"{self.where} has more than one column named {shown(twice)}.")
         for part in self._files:
-            with parquet_errors(part), pq.ParquetFile(part, pre_buffer=False) as file:
+            with explained(f"{part} cannot be read as Parquet"), pq.ParquetFile(part, pre_buffer=False) as file:
                 for batch in file.iter_batches(columns=names, **how):
                     batch.validate(full=True)  # text in Parquet may be no text at all
                     yield pa.Table.from_batches([batch]).select(names)
@@ -162,17 +156,6 @@ def declared_size(metadata: Any) -> int:
     """
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     return int(max(sum(group.total_byte_size for group in groups), 8 * metadata.num_rows))
-
-
-@contextmanager
-def parquet_errors(path: Path | str) -> Iterator[None]:
-    """Turn an error of pyarrow into one line that names the file."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowException, OSError, MemoryError, UnicodeDecodeError, OverflowError) as error:
-        raise InputError(f"{path} cannot be read as Parquet: {one_line(error)}") from None
 
 
 def is_frame(value: Any) -> bool:
@@ -227,16 +210,12 @@ def open_table(
 
 
 def _arrow(source: Any, what: str) -> Any:
-    import pyarrow as pa
-
-    try:
+    with explained(f"{what} cannot be read as a table"):
         if hasattr(source, "iloc"):
             named = [name for name in source.index.names if name is not None]
             table = pa.Table.from_pandas(source.reset_index(level=named) if named else source, preserve_index=False)
         else:
             table = pa.table(source)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{what} cannot be read as a table: {one_line(error)}") from None
     return table.rename_columns([str(name) for name in table.column_names])
 
 
@@ -267,13 +246,10 @@ def named(table: Table, names: Collection[str]) -> int | None:
 
 def numbers(column: TableColumn) -> NDArray[np.float64]:
     """Return a column of numbers or booleans as float64, missing ones as NaN; what is neither is named by its row."""
-    import pyarrow as pa
-    import pyarrow.types as kinds
-
     values = column.values
-    if kinds.is_dictionary(values.type):
+    if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
-    if kinds.is_boolean(values.type):
+    if pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
     elif is_text(values.type) and column.table.free:  # one field that is no number makes a column text
         try:
@@ -289,22 +265,18 @@ def numbers(column: TableColumn) -> NDArray[np.float64]:
 
 def is_number(kind: Any) -> bool:
     """Return whether a pyarrow type is numeric."""
-    import pyarrow.types as kinds
-
-    return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind) or kinds.is_null(kind))
+    return any(
+        check(kind) for check in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
+    )
 
 
 def is_text(kind: Any) -> bool:
     """Return whether a pyarrow type is text."""
-    import pyarrow.types as kinds
-
-    return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _unreadable(values: Any) -> bool:
     """Return whether some text is no number."""
-    import pyarrow as pa
-
     try:
         values.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -314,10 +286,8 @@ def _unreadable(values: Any) -> bool:
 
 def _read_json(path: Path, limit: int) -> Any:
     """Return a JSON object of nodes and lists, ``{"node": [3, 17, ...], ...}``, as a table: an id and a bag of ids."""
-    import pyarrow as pa
-
     try:
-        entries = json.loads(content(path, min(limit, _MOST_JSON)), object_pairs_hook=_Members)
+        entries = json.loads(b"".join(unpacked(path, min(limit, _MOST_JSON))), object_pairs_hook=_Members)
     except RecursionError:
         raise InputError(f"{path} is nested too deeply; a JSON object of lists is expected.") from None
     except ValueError as error:  # no JSON, no UTF-8, or numbers of thousands of digits

@@ -11,6 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from pyarrow import csv as arrow_csv
+
 from ssge.errors import InputError, one_line, printable, shown
 from ssge.io.sources import LIMIT, arrow_source, in_memory, unpacked
 
@@ -179,8 +182,6 @@ class TextTable:
         size
             Bytes of the file per table.
         """
-        import pyarrow as pa
-
         for piece in self._pieces(size):
             table = self._parsed(pa.BufferReader(piece), columns, kinds or {}, len(piece) + 1, False)
             if table.num_rows:
@@ -188,9 +189,6 @@ class TextTable:
 
     def _parsed(self, source: Any, columns: Sequence[int], kinds: Mapping[int, str], block: int, threads: bool) -> Any:
         """Return columns of some rows as a pyarrow table; no row may be longer than a block."""
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-
         types = {"text": pa.string(), "number": pa.float64(), "boolean": pa.bool_()}
         names = [str(i) for i in range(len(self.names))]
         reading = arrow_csv.ReadOptions(column_names=names, block_size=block, use_threads=threads)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from ssge.errors import cut, printable
 from ssge.evaluation.scores import mean_std
@@ -76,7 +76,7 @@ def card(record: RunRecord) -> str:
         f"# {cls.title} embedding of {plain(record.name)}",
         f"{record.graph['num_nodes']:,} nodes, {d} columns, {learned} by {cls.title} ({cls.reference}).",
         _table("Graph", ("", ""), graph_facts(record).items()),
-        _columns(record),
+        _table("Columns", HEADINGS, record.node_columns),
         _features(record),
         _table("Settings", ("", ""), settings_facts(record).items()),
         _table("Training", ("", ""), training_facts(record).items()),
@@ -135,20 +135,17 @@ def _features(record: RunRecord) -> str:
     return f"Feature columns: {', '.join(code(name) for name in names[:_SHOWN])}{more}."
 
 
-def _columns(record: RunRecord) -> str:
-    """Return what became of each column of the node table."""
-    return _table("Columns", HEADINGS, record.node_columns) if record.node_columns else ""
-
-
 def _scores(record: RunRecord) -> str:
     rows = []
     for scores in record.scores.values():
         figures = [mean_std([100 * value for value in part]) for part in (scores.accuracies, scores.nmi, scores.ari)]
         rows.append((scores.protocol, scores.splits, *(f"{mean:.1f} ± {std:.1f}" for mean, std in figures)))
-    return _table("Scores", ("protocol", "splits", "accuracy %", "NMI %", "ARI %"), rows) if rows else ""
+    return _table("Scores", ("protocol", "splits", "accuracy %", "NMI %", "ARI %"), rows)
 
 
-def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _table(title: str, headings: Sequence[str], rows: Collection[Sequence[str]]) -> str:
+    if not rows:
+        return ""
     lines = [[plain(cell) for cell in headings], ["---"] * len(headings), *([plain(c) for c in row] for row in rows)]
     return "\n".join([f"## {title}", "", *(f"| {' | '.join(line)} |" for line in lines)])
 

@@ -13,6 +13,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import psutil
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -106,11 +107,10 @@ def check_memory(graph: Graph, plan: Plan, available: int | None = None) -> None
     A training that surely fits is not measured. ``available`` is the number of free bytes; default: `available_memory`.
     """
     free = available_memory() if available is None else available
-    itemsize = 8 if plan.precision == "float64" else 4
-    declared = plan.method.dense_memory(plan.config, graph.info, itemsize) + _parameters(graph, plan, itemsize)
-    if _generous(graph, plan, itemsize) + declared <= free:
+    least, most = _bounds(graph, plan)
+    if most <= free:
         return
-    needed = declared if declared > free else estimate(graph, plan).memory
+    needed = least if least > free else estimate(graph, plan).memory
     if needed > free:
         raise InputError(
             f"Training needs about {in_words(needed)} beside the graph, and {in_words(free)} of memory are free: "
@@ -121,8 +121,6 @@ def check_memory(graph: Graph, plan: Plan, available: int | None = None) -> None
 
 def available_memory() -> int:
     """Return the bytes that this process may still take, by the account of the system and of its control group."""
-    import psutil
-
     found = [psutil.virtual_memory().available]
     limit, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
     if limit.exists() and used.exists() and limit.read_text().strip().isdecimal():
@@ -130,25 +128,25 @@ def available_memory() -> int:
     return int(min(found))
 
 
-def _generous(graph: Graph, plan: Plan, itemsize: int) -> int:
-    """Return bytes that a training surely does not exceed."""
+def _bounds(graph: Graph, plan: Plan) -> tuple[int, int]:
+    """Return bytes that a training takes at least, and bytes that it surely does not exceed, from its settings alone.
+
+    The least are declared arrays, and the encoder's weights with their gradients and the state of Adam.
+    """
+    itemsize = 8 if plan.precision == "float64" else 4
     n, m, p, _ = graph.info
     config: Any = plan.config
-    widths = getattr(config, "widths", None) or (getattr(config, "width", None) or getattr(config, "components", 64),)
+    widths, width = getattr(config, "widths", ()), int(getattr(config, "width", 0))
+    weights = 4 * itemsize * (sum(a * b for a, b in pairwise((p, *widths))) + 2 * n * width)
+    least = plan.method.dense_memory(config, graph.info, itemsize) + weights
+    widths = widths or (width or getattr(config, "components", 64),)
     dense = 0 if hasattr(graph.features, "nnz") else 4 * p
     heads = getattr(config, "heads", 1)
     walks = getattr(config, "batch", 0) * getattr(config, "walk_length", 0) * 40
     hidden = getattr(config, "anchors", 0) + getattr(config, "predictor_width", 0)
     rows = n * (GENEROUS * (sum(widths) * heads + max(widths) + hidden) + dense)
     numbers: int = rows + 64 * (m + n) * heads + 4 * sum(widths) * p + walks * max(widths)
-    return int(itemsize * numbers) + _CHUNKS
-
-
-def _parameters(graph: Graph, plan: Plan, itemsize: int) -> int:
-    """Return the bytes of the encoder's weights, their gradients and the state of Adam, from the widths alone."""
-    widths = (graph.num_features, *getattr(plan.config, "widths", ()))
-    table = graph.num_nodes * int(getattr(plan.config, "width", 0))
-    return int(4 * itemsize * (sum(a * b for a, b in pairwise(widths)) + 2 * table))
+    return least, least + itemsize * numbers + _CHUNKS
 
 
 def _smaller(config: Any) -> str:
@@ -210,7 +208,8 @@ def _trial(graph: Graph, plan: Plan) -> _Trial:
         return _Trial(graph.num_nodes, memory.peak, time.perf_counter() - began, 0.0)
     ends = [time.perf_counter(), *_steps(method, prepared)]
     steps = [after - before for before, after in pairwise(ends)]
-    epoch = _steps_per_epoch(graph, short) * statistics.median(steps[1:] or steps)
+    size = getattr(plan.config, "batch_nodes", None) or getattr(plan.config, "batch", None)  # of nodes, or of walks
+    epoch = (math.ceil(graph.num_nodes / size) if size else 1) * statistics.median(steps[1:] or steps)
     return _Trial(graph.num_nodes, memory.peak, epoch, ends[0] - began + max(steps[0] - epoch, 0.0))
 
 
@@ -229,12 +228,6 @@ def _steps(method: Method, prepared: Any, limit: int | None = None) -> list[floa
             if len(ends) == limit or (len(ends) >= _EPOCHS and ends[-1] - began > _TRIAL_SECONDS):
                 return ends
     return ends
-
-
-def _steps_per_epoch(graph: Graph, plan: Plan) -> int:
-    """Return how many steps an epoch has: of walks, of batches of nodes, or one."""
-    size = getattr(plan.config, "batch_nodes", None) or getattr(plan.config, "batch", None)
-    return 1 if size is None else math.ceil(graph.num_nodes / size)
 
 
 def _continued(trials: Sequence[_Trial], values: Sequence[float], n: int) -> float:

@@ -42,16 +42,6 @@ class RunFolder:
         return self.path / EMBEDDING
 
     @property
-    def record(self) -> Path:
-        """All facts and scores, JSON."""
-        return self.path / RECORD
-
-    @property
-    def card(self) -> Path:
-        """Summary for people, Markdown."""
-        return self.path / CARD
-
-    @property
     def work(self) -> Path:
         """Hidden folder of an unfinished run."""
         return self.path / storage.WORK
@@ -148,17 +138,14 @@ class RunFolder:
         """Write everything that a finished run leaves; the folder must be claimed."""
         from ssge.training.checkpoint import save_model
 
-        def stage(name: str, text: str) -> None:
+        history = "".join(json.dumps(line) + "\n" for line in run.history)
+        texts = {CONFIG: write_toml(run.record.config), HISTORY: history, **_texts(run.record)}
+        for name, text in texts.items():
             storage.staged(self.path, name).write_text(text, "utf-8")
-
-        stage(CONFIG, write_toml(run.record.config))
-        stage(HISTORY, "".join(json.dumps(line) + "\n" for line in run.history))
         write_embedding(storage.staged(self.path, EMBEDDING), *run.embedding)
         save_model(storage.staged(self.path, MODEL), run.method, seed=run.record.seed, graph=run.record.name)
         if run.schema is not None:
             run.schema.write(storage.staged(self.path, SCHEMA))
-        for name, text in _texts(run.record).items():
-            stage(name, text)
         storage.publish(self.path)
 
     def write_record(self, record: RunRecord) -> None:
@@ -196,7 +183,7 @@ class RunFolder:
         if not self.complete:
             if self.unfinished:
                 raise InputError(f"The run in {self.path} is not finished; continue with ssge fit ... --resume.")
-            old = " of this version" if self.record.exists() else ""
+            old = " of this version" if (self.path / RECORD).exists() else ""
             raise InputError(f"No run{old} in {self.path}: {storage.SUMS} is missing or damaged.")
         storage.verify(self.path, name)
         return self.path / name

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ssge.datasets import facts_of, load
@@ -65,8 +66,6 @@ class Names:
 
     def take(self, rows: NDArray[np.int64]) -> dict[str, Any]:
         """Return the columns of some nodes as pyarrow arrays, whose type no choice of nodes changes."""
-        import pyarrow as pa
-
         return {name: pa.array(values).take(pa.array(rows)) for name, values in self.columns.items()}
 
     def table(self, own: dict[str, Any], **nodes: NDArray[np.int64]) -> dict[str, Any]:

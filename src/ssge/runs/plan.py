@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from ssge.errors import InputError, UnknownNameError
 from ssge.graph import Graph, GraphInfo
 from ssge.io.graph_folder import StoredGraph
+from ssge.io.sources import explained
 from ssge.methods import METHODS, BaseConfig, Method
 from ssge.runs.recipes import Recipe, load_recipe, read_toml
 from ssge.training.checkpoint import build
@@ -69,7 +70,8 @@ class Plan:
         method = build(self.method.name, settings, info_for(self.method, graph), self.seed, dtype, self.device)
         method.bf16 = self.precision == "bf16"
         if self.start is not None:
-            _take_weights(method, self.start.method)
+            with explained("The model to start from does not fit"):
+                method.load_state_dict(self.start.method.state_dict())
         return method
 
 
@@ -137,8 +139,14 @@ def choose_method(method: str | None, recipe: Recipe | None, start: Start | None
         return METHODS.canonical(method or "ssge")
     if method is not None and METHODS.canonical(method) != fixed:
         raise InputError(f"method must be {fixed}, that of {source}; received {method}.")
-    if start is not None:
-        _check_start(METHODS[fixed])
+    cls = METHODS[fixed]
+    if start is not None and not cls.inductive:
+        raise InputError(
+            f"{cls.title} has vectors only for the nodes of the graph it was trained on: it cannot start from "
+            "another run; train from scratch."
+        )
+    if start is not None and cls.supervised:
+        raise InputError(f"{cls.title} cannot start from another run, which has seen labels that may be tested here.")
     return fixed
 
 
@@ -166,26 +174,3 @@ def info_for(method: type[Method], graph: Graph | StoredGraph) -> GraphInfo:
     if graph.labels is None or isinstance(graph, StoredGraph):
         raise InputError(f"{graph.name} has no labels, and {method.title} learns from some.")
     return graph.info._replace(num_classes=graph.num_classes)
-
-
-def _check_start(method: type[Method]) -> None:
-    if not method.inductive:
-        raise InputError(
-            f"{method.title} has vectors only for the nodes of the graph it was trained on: it cannot start from "
-            "another run; train from scratch."
-        )
-    if method.supervised:
-        raise InputError(
-            f"{method.title} cannot start from another run, which has seen labels that may be tested here."
-        )
-
-
-def _take_weights(method: Method, start: Method) -> None:
-    own, theirs = method.state_dict(), start.state_dict()
-    for name, tensor in own.items():
-        if name not in theirs or theirs[name].shape != tensor.shape:
-            found = tuple(theirs[name].shape) if name in theirs else "none"
-            raise InputError(
-                f"The model to start from does not fit: {name} must have shape {tuple(tensor.shape)}; received {found}."
-            )
-    method.load_state_dict(theirs)

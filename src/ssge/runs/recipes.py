@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import tomli_w
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ssge.errors import InputError, one_line
@@ -73,6 +74,4 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def write_toml(values: dict[str, Any]) -> str:
     """Return a mapping as TOML. TOML has no null: a None is left out, which reads as the default."""
-    import tomli_w
-
     return tomli_w.dumps({key: value for key, value in values.items() if value is not None})

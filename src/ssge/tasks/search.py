@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +16,6 @@ from ssge.ops.neighbors import Metric, Neighbors, check_count, comparable, neare
 log = logging.getLogger(__name__)
 
 Backend: TypeAlias = Literal["exact", "faiss"]
-BACKENDS: tuple[Backend, ...] = ("exact", "faiss")
 
 _QUERIES = 1 << 14  # searched at once
 
@@ -57,8 +56,8 @@ def search(
     """
     rows = checked_embedding(vectors)
     k = max(1, min(10, rows.shape[0] - 1)) if k is None else k
-    if backend not in BACKENDS:
-        raise UnknownNameError("backend", backend, BACKENDS)
+    if backend not in get_args(Backend):
+        raise UnknownNameError("backend", backend, get_args(Backend))
     if backend == "exact":
         return nearest(rows, queries, k, metric, exclude=exclude)
     if exclude is not None:

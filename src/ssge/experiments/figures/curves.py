@@ -49,7 +49,6 @@ def loss_curves(path: str | Path, history: Sequence[Mapping[str, Any]], title: s
         for term in curves
         if term not in ("total", "alignment")
     ]
-    panels = [panel for panel in panels if curves.keys() & panel[2]]
     figure = canvas.figure(0.6 + 3.9 * len(panels), 3.7, title)
     colors = dict(zip(curves, PALETTE, strict=False))
     row_of_axes = figure.subplots(1, len(panels), sharex=True, squeeze=False)[0]
@@ -136,8 +135,6 @@ def absolute_correlation(embedding: Matrix, name: str) -> Matrix:
     """Return the absolute correlations between columns; NaN for those of a constant column."""
     if len(embedding) < 2:
         raise InputError(f"{name} must have at least two rows to correlate columns; received 1.")
-    deviation = deviations(embedding)
-    deviation[deviation == 0] = np.nan  # a constant column correlates with nothing
-    standard = (embedding - embedding.mean(axis=0, dtype=np.float64)) / deviation
-    correlation: Matrix = np.abs(standard.T @ standard) / len(embedding)
-    return np.minimum(correlation, 1.0)
+    varying = np.where(deviations(embedding) > 0, embedding, np.nan)  # a constant column correlates with nothing
+    correlation: Matrix = np.abs(np.atleast_2d(np.corrcoef(varying, rowvar=False)))
+    return correlation
