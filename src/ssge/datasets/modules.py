@@ -8,7 +8,6 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from importlib.util import resolve_name
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +20,6 @@ LEFT_OUT = frozenset(
 )
 """Folders and files that hold tests, examples or other people's code; so does any ``test_*.py``."""
 
-_TOKEN = re.compile(r"[A-Za-z]+")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _IMPORT_LINE = re.compile(r"\s*(?:>>>|\.\.\.)?\s*(?:from\s+[\w.]+\s+)?import\s")
 _SHORTEST = 3
@@ -64,22 +62,10 @@ def read_module(name: str, source: bytes, is_package: bool) -> Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # other people's invalid escapes are not the user's concern
         tree = ast.parse(source)
-    statements = [s for s in _statements(tree) if isinstance(s, ast.Import | ast.ImportFrom)]
+    statements = [s for s in ast.walk(tree) if isinstance(s, ast.Import | ast.ImportFrom)]
     statements.sort(key=lambda statement: statement.lineno)  # of two imports of a name the later one counts
     imports = [item for statement in statements for item in _imports(statement, name, is_package)]
     return Module(is_package, tuple(imports), _words(source.decode("utf-8", "replace"), statements))
-
-
-def _statements(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield every statement, however deep, but no expressions, which cannot hold imports."""
-    stack: list[ast.AST] = [tree]
-    while stack:
-        node = stack.pop()
-        yield node
-        for field in ("body", "orelse", "handlers", "finalbody", "cases"):
-            inner = getattr(node, field, None)
-            if isinstance(inner, list):  # the body of a lambda or of a conditional expression is no list
-                stack.extend(inner)
 
 
 def _imports(statement: ast.Import | ast.ImportFrom, module: str, is_package: bool) -> Iterator[Import]:
@@ -106,15 +92,10 @@ def _words(text: str, statements: Iterable[ast.Import | ast.ImportFrom]) -> Coun
             lines[line] = ""
     kept = "".join(line for line in lines if "import" not in line or not _IMPORT_LINE.match(line))
     counts: Counter[str] = Counter()
-    for token, count in Counter(_TOKEN.findall(kept)).items():
-        for word in _split(token):
-            counts[word] += count
+    for word, count in Counter(_WORD.findall(kept)).items():
+        if len(word) >= _SHORTEST:
+            counts[word.lower()] += count
     return counts
-
-
-@lru_cache(maxsize=1 << 18)
-def _split(token: str) -> tuple[str, ...]:
-    return tuple(word.lower() for word in _WORD.findall(token) if len(word) >= _SHORTEST)
 
 
 def resolve(wanted: Import, modules: Mapping[str, Module]) -> str | None:
