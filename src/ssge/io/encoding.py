@@ -56,12 +56,13 @@ class ColumnFit:
     """
 
     def __init__(self, head: Raw, missing: Missing, scale: Scale) -> None:
+        from sklearn.preprocessing import StandardScaler
+
         self.head, self.leveled, self.impute = head, head.kind == "category", missing == "impute"
         self.scaled = scale == "standard" and not self.leveled and head.kind != "boolean"
         self.rows = self.absent = 0
         self.levels: set[str] = set()
-        width = 0 if self.leveled else int(head.values.shape[1])
-        self.count, self.mean, self.square, self.peak = (np.zeros(width) for _ in range(4))
+        self.scaler = StandardScaler()  # leaves out missing values, and does not divide a constant column
 
     @property
     def needed(self) -> bool:
@@ -77,37 +78,25 @@ class ColumnFit:
             if len(self.levels) > MOST_NAMED_LEVELS:
                 raise InputError(f"{raw.at(0)}: {MOST_NAMED_LEVELS:,} levels at most; leave it out with ignore.")
             return
-        values = raw.values
-        _refuse_infinite(raw, values)
-        known = ~np.isnan(values)
-        count = known.sum(axis=0)
-        if self.impute or self.scaled:
-            filled = np.where(known, values, 0)
-            mean = filled.sum(axis=0, dtype=np.float64) / np.maximum(count, 1)
-            square = (np.where(known, values - mean, 0.0) ** 2).sum(axis=0)
-            shift, share = mean - self.mean, count / np.maximum(self.count + count, 1)
-            self.square += square + shift**2 * self.count * share
-            self.mean += shift * share
-            self.peak = np.maximum(self.peak, np.abs(filled).max(axis=0, initial=0))
-        self.count += count
+        _refuse_infinite(raw, raw.values)
+        self.scaler.partial_fit(raw.values)
 
     def column(self) -> Column:
         """Return the encoding."""
         fixed: dict[str, Any] = {"name": self.head.name, "kind": self.head.kind, "note": self.head.note}
         fixed |= {"indicator": self.absent > 0, "missing": self.absent / max(self.rows, 1)}
-        if self.rows and (not self.levels if self.leveled else self.absent == self.rows or not self.count.all()):
-            raise _no_values(self.head)
         if self.leveled:
+            if self.rows and not self.levels:
+                raise _no_values(self.head)
             return Column(**fixed, levels=tuple(sorted(self.levels)), fill=(0.0,) if self.impute else ())
-        means, deviations = tuple(self.mean.tolist()), np.sqrt(self.square / np.maximum(self.count, 1))
-        rounding = max(4, self.rows) * np.finfo(np.float64).eps * self.peak  # a constant column is not divided by it
-        return Column(
-            **fixed,
-            width=len(means),
-            fill=means if self.impute else (),
-            means=means if self.scaled else (),
-            deviations=tuple(np.where(deviations > rounding, deviations, 1.0).tolist()) if self.scaled else (),
-        )
+        fixed["width"] = int(self.head.values.shape[1])
+        if not self.rows:  # nothing to fit was asked for
+            return Column(**fixed)
+        if self.absent == self.rows or not np.all(self.scaler.n_samples_seen_):
+            raise _no_values(self.head)
+        means, deviations = tuple(self.scaler.mean_.tolist()), tuple(self.scaler.scale_.tolist())
+        scaled = {"means": means, "deviations": deviations} if self.scaled else {}
+        return Column(**fixed, **scaled, fill=means if self.impute else ())
 
 
 def _no_values(raw: Raw) -> InputError:
