@@ -9,7 +9,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 from cyclopts import Parameter
 
 from ssge.cli.options import AS_FOUND, TRAIN, Device, Json, Quiet, Reading, Switch, Threads, command, given, set_up
+from ssge.errors import InputError
 from ssge.terminal import print_json
+from ssge.training.allocator import kept_memory
 
 log = logging.getLogger("ssge")
 
@@ -103,13 +105,11 @@ def fit(
         Replace the run in the folder.
     """
     set_up(quiet, threads)
-    from ssge.errors import InputError
     from ssge.experiments.sources import open_graph, open_streamed, suited_to
     from ssge.runs.fit import fit as run
     from ssge.runs.folder import RunFolder
     from ssge.runs.plan import Start
     from ssge.runs.verdict import verdict
-    from ssge.training.allocator import kept_memory
     from ssge.training.distributed import is_main
 
     if warm_start and out.resolve() == warm_start.resolve():
@@ -181,7 +181,6 @@ def estimate(
     from ssge.runs.estimate import available_memory
     from ssge.runs.estimate import estimate as estimated
     from ssge.runs.estimate_streamed import estimate_streamed
-    from ssge.training.allocator import kept_memory
 
     memory = choice.memory
     options = suited_to(planned(choice, settings).method.name, graph, reading.given())
@@ -251,7 +250,6 @@ def convert(
 
 def planned(choice: _Choice, settings: Any, info: Any = None, **more: Any) -> Any:
     """Plan the training of a graph, or of a tiny one before the graph is read; a wrong setting is named by its flag."""
-    from ssge.errors import InputError
     from ssge.graph import GraphInfo
     from ssge.runs.plan import plan
 

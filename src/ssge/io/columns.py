@@ -240,9 +240,8 @@ def _refuse_typos(column: TableColumn, known: int, explicit: bool) -> None:
 
 def _vector(column: TableColumn) -> Raw:
     whole = pa.concat_arrays(column.values.chunks)
-    lengths = pc.list_value_length(whole)
-    valid = whole.is_valid().to_numpy(zero_copy_only=False)
-    sizes = lengths.fill_null(-1).to_numpy(zero_copy_only=False)
+    sizes = pc.list_value_length(whole).fill_null(-1).to_numpy()
+    valid = sizes >= 0
     if not valid.any():
         raise InputError(f"{column}: every list is missing.")
     width = int(sizes[np.argmax(valid)])
