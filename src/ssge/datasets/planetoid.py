@@ -30,14 +30,14 @@ def read(facts: Facts, paths: Mapping[str, Path]) -> Graph:
     """
     files = {name.split(".", 2)[2]: path for name, path in paths.items()}
     with explained(f"{facts.title}: the files in {files['graph'].parent} do not fit together"):
-        return _graph(facts, {name: _content(path) for name, path in files.items()})
+        order = np.loadtxt(files.pop("test.index"), dtype=np.int64, ndmin=1)
+        return _graph(facts, order, {name: unpickle(path) for name, path in files.items()})
 
 
-def _graph(facts: Facts, content: Mapping[str, Any]) -> Graph:
+def _graph(facts: Facts, order: NDArray[np.int64], content: Mapping[str, Any]) -> Graph:
     from sklearn.preprocessing import normalize
 
     first, tested = content["allx"].csr(), content["tx"].csr()
-    order: NDArray[np.int64] = content["test.index"]
     start, labeled = first.shape[0], content["y"].shape[0]
     # Isolated nodes are absent from test.index, but their numbers are not: the range has gaps.
     n = int(order.max()) + 1
@@ -58,13 +58,6 @@ def _graph(facts: Facts, content: Mapping[str, Any]) -> Graph:
         name=facts.name,
     )
     return replace(graph, splits=(split,))
-
-
-def _content(path: Path) -> Any:
-    if path.name.endswith(".test.index"):
-        with explained(f"{path} must hold one node number per line"):
-            return np.array(path.read_text("ascii").split(), dtype=np.int64)
-    return unpickle(path)
 
 
 def unpickle(path: Path) -> Any:

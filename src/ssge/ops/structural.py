@@ -182,10 +182,10 @@ def _return(structure: _Structure) -> _Columns:
     """Return the diagonals of P^2 .. P^8, which are those of S^2 .. S^8.
 
     S is symmetric, so (S^(a+b))_ii is the inner product of row i of S^a and row i of S^b, and four products with S
-    are enough. Up to 2^31 nodes times edges the rows are computed, a block of nodes at a time: O(n m). Above, they
-    are replaced by their products with 256 vectors of random signs (fixed seed): E[(S^a g)_i (S^b g)_i] is the inner
-    product, hence unbiased, with a deviation of at most sqrt(2/256) = 9 % of the value for even steps; O(256 m).
-    Two steps are always exact. Memory is O(n) plus one block in both cases.
+    are enough. It is the sum of (S^a g)_i (S^b g)_i over the unit vectors g, a block of them at a time: O(n m). Above
+    2^31 nodes times edges it is the mean over 256 vectors of random signs (fixed seed) instead: unbiased, with a
+    deviation of at most sqrt(2/256) = 9 % of the value for even steps; O(256 m). Two steps are always exact. Memory is
+    O(n) plus one block in both cases.
     """
     S, _ = _normalized(structure.symmetric)
     n = S.shape[0]
@@ -198,21 +198,12 @@ def _return(structure: _Structure) -> _Columns:
     if not exact:
         log.info("Return probabilities of %s nodes are estimated with %d random vectors.", f"{n:,}", _PROBES)
     for start in range(0, count, width):
-        stop = min(start + width, count)
-        if exact:
-            block = np.zeros((n, stop - start))
-            block[np.arange(start, stop), np.arange(stop - start)] = 1
-        else:
-            block = rng.choice([-1.0, 1.0], size=(n, stop - start))
-        powers = [block]
+        size = min(width, count - start)
+        powers = [np.eye(n, size, -start) if exact else rng.choice([-1.0, 1.0], size=(n, size)) / np.sqrt(count)]
         for _ in range(half):
             powers.append(S @ powers[-1])
         for column, step in enumerate(STEPS):
-            products = powers[step // 2] * powers[step - step // 2]
-            if exact:
-                matrix[start:stop, column] = products.sum(axis=0)
-            else:
-                matrix[:, column] += products.sum(axis=1) / count
+            matrix[:, column] += (powers[step // 2] * powers[step - step // 2]).sum(axis=1)
     matrix[:, STEPS.index(2)] = S.multiply(S).sum(axis=1)
     return matrix, [f"return_{step}" for step in STEPS]
 
