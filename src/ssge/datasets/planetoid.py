@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ssge.datasets.facts import Facts
 from ssge.errors import InputError
 from ssge.graph import Graph, Split
-from ssge.io.sources import explained
+from ssge.io.sources import errors_of, explained
 
 _VALID_NODES = 500
 
@@ -62,13 +62,8 @@ def _graph(facts: Facts, order: NDArray[np.int64], content: Mapping[str, Any]) -
 
 def unpickle(path: Path) -> Any:
     """Read a pickle of arrays, sparse matrices, lists and dictionaries; refuse any other."""
-    with path.open("rb") as file:
-        try:
-            return _ArrayUnpickler(file, encoding="latin1").load()  # Python 2 wrote them
-        except InputError as error:
-            raise InputError(f"{path} was refused: {error}") from None
-        except Exception as error:  # a broken pickle may raise anything
-            raise InputError(f"{path} is not a readable pickle ({type(error).__name__}: {error}).") from error
+    with explained(f"{path} is not a readable pickle"), errors_of(f"{path} was refused"), path.open("rb") as file:
+        return _ArrayUnpickler(file, encoding="latin1").load()  # Python 2 wrote them
 
 
 class _Matrix:
