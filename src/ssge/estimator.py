@@ -96,8 +96,6 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
     (34, 8)
     """
 
-    _run: Run
-
     def __init__(
         self,
         method: str = "ssge",
@@ -172,8 +170,7 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
         self, X: Any, y: Any = None, *, nodes: Any = None, adjacency: Any = None
     ) -> NDArray[np.floating[Any]]:
         """Learn an embedding and return it, one row per node."""
-        embedding: NDArray[np.floating[Any]] = self.fit(X, y, nodes=nodes, adjacency=adjacency).embedding_
-        return embedding
+        return self.fit(X, y, nodes=nodes, adjacency=adjacency).embedding_
 
     def transform(self, X: Any, *, adjacency: Any = None, nodes: Any = None) -> NDArray[np.floating[Any]]:
         """Embed the nodes of another graph with the same features, without training.

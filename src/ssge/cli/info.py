@@ -78,11 +78,8 @@ def catalog(kind: str | None) -> list[dict[str, str]]:
 
 
 def _batches(method: Any) -> str:
-    if "walk_length" in method.Config.model_fields:
-        return "walks"
-    if "fanouts" in method.Config.model_fields:
-        return "full, nodes, sampled"
-    return "full, nodes" if "batch_nodes" in method.Config.model_fields else "full"
+    ways = {"walk_length": "walks", "fanouts": "full, nodes, sampled", "batch_nodes": "full, nodes"}
+    return next((way for setting, way in ways.items() if setting in method.Config.model_fields), "full")
 
 
 @command(INFO)

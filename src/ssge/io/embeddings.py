@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow import csv
 
-from ssge.errors import InputError, UnknownNameError, cut, nearest, shown
+from ssge.errors import InputError, UnknownNameError, cut, shown
 from ssge.files import atomic
 from ssge.foreign import find
 from ssge.io.graph_writer import ArrayFile
@@ -307,9 +307,3 @@ def _first_line(path: Path, file: IO[bytes]) -> str:
     if len(line) > _LONGEST_HEADER:
         raise InputError(f"{path} has a first line of more than {_LONGEST_HEADER:,} bytes; it is no embedding.")
     return line.decode("utf-8", "replace")
-
-
-def alike(text: str, names: Iterable[Any]) -> list[str]:
-    """Return a few names to show beside one that is not there: the most similar, else the first."""
-    every = [str(name) for name in names]
-    return nearest(text, every, n=5) or [*every[:4], f"… ({len(every):,} nodes)"]

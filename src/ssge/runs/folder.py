@@ -98,11 +98,12 @@ class RunFolder:
                 self.path.rmdir()
 
     def _check(self, force: bool, resume: bool) -> None:
-        if foreign := storage.foreign_files(self.path, FILES, RECORD):
+        there = storage.checksums(self.path)
+        known = {*there, storage.SUMS} if RECORD in there else set()
+        if foreign := [name for name in (*FILES, storage.SUMS) if (self.path / name).exists() and name not in known]:
             raise InputError(
                 f"{self.path} holds {foreign[0]}, which no run of this version has written; choose another folder."
             )
-        there = bool(storage.checksums(self.path))
         if resume and there and not self.unfinished:
             raise InputError(f"The run in {self.path} is complete; nothing to resume.")
         if (there or self.unfinished) and not (force or (resume and self.unfinished)):

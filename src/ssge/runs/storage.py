@@ -142,13 +142,6 @@ def staged(folder: Path, name: str) -> Path:
     return new / name
 
 
-def foreign_files(folder: Path, names: list[str], marker: str) -> list[str]:
-    """Return the files of some names that no run has written; a run is there if the sums list the marker."""
-    ours = checksums(folder)
-    known = ours.keys() | {SUMS} if marker in ours else set()
-    return [name for name in [*names, SUMS] if (folder / name).exists() and name not in known]
-
-
 def _opened(path: Path) -> IO[str]:
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+", encoding="utf-8")
 
