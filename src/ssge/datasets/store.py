@@ -61,9 +61,7 @@ def obtain(facts: Facts, root: str | Path | None = None) -> dict[str, Path]:
         wanted = [file for file in missing if file.url == url]
         try:
             _download(url, wanted, folders[-1], facts.title)
-        except InputError:
-            raise
-        except (OSError, ValueError, zipfile.BadZipFile, zlib.error, KeyError) as error:
+        except (OSError, zipfile.BadZipFile, zlib.error, KeyError) as error:
             absent = [file for file in missing if file.name not in paths]
             raise InputError(_what_to_do(facts, absent, paths, folders[0 if root else -1], error)) from error
         paths.update({file.name: folders[-1] / file.path for file in wanted})

@@ -237,7 +237,7 @@ class _Conversion:
     def _write_features(self) -> FeatureSchema:
         """Decide which columns become features, fit their encoding, and write them."""
         heads, schema = self._chosen()
-        fits = [ColumnFit(head, schema.missing, schema.scale) for head in heads]
+        fits = [ColumnFit(head, schema) for head in heads]
         if any(fit.needed for fit in fits):
             for raws in self._raws(heads):
                 for fit, raw in zip(fits, raws, strict=True):

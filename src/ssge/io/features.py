@@ -9,7 +9,7 @@ import logging
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,9 +23,6 @@ from ssge.ops.structural import structural_features
 from ssge.schema import HEADINGS, STATED, Column, FeatureSchema
 
 log = logging.getLogger(__name__)
-
-Missing: TypeAlias = Literal["error", "impute"]
-Scale: TypeAlias = Literal["none", "standard"]
 
 MOST_WORDS = 4_096
 """Words of one text column, the most frequent ones; words in one row only are left out."""
@@ -59,7 +56,7 @@ def make_features(
         raise InputError(f"{where} has no node features: features='structural' makes some from the edges alone.{name}")
     columns = schema.columns
     if not schema.fitted:
-        columns = tuple(fit(raw, schema.missing, schema.scale) for raw in raws)
+        columns = tuple(fit(raw, schema) for raw in raws)
         if schema.scale == "none":
             warn_of_spreads(raws, where)
     expected, received = [column.name for column in columns], [raw.name for raw in raws]
@@ -153,7 +150,7 @@ def compact(*blocks: Any) -> FeatureMatrix:
     return matrix
 
 
-def fit(raw: Raw, missing: Missing, scale: Scale) -> Column:
+def fit(raw: Raw, schema: FeatureSchema) -> Column:
     """Return how to encode a column: levels, fill values, means and standard deviations."""
     if raw.kind == "text":
         words, idf = _fit_text(raw.values)
@@ -165,10 +162,10 @@ def fit(raw: Raw, missing: Missing, scale: Scale) -> Column:
             raise _no_values(raw)
         return Column(name=raw.name, kind="bag", note=raw.note, levels=raw.levels)
     if sp.issparse(raw.values):
-        if scale == "standard":
+        if schema.scale == "standard":
             raise InputError("scale='standard' would make sparse features dense; give scale='none'.")
         return Column(name=raw.name, kind=raw.kind, note=raw.note, width=int(raw.values.shape[1]))
-    found = ColumnFit(raw, missing, scale)
+    found = ColumnFit(raw, schema)
     found.add(raw)
     return found.column()
 
@@ -180,15 +177,15 @@ class ColumnFit:
     ----------
     head
         The first rows, for name, kind and width.
-    missing, scale
-        As in `ssge.io.options.ReadOptions`.
+    schema
+        Whether to fill in missing values, and to scale numbers.
     """
 
-    def __init__(self, head: Raw, missing: Missing, scale: Scale) -> None:
+    def __init__(self, head: Raw, schema: FeatureSchema) -> None:
         from sklearn.preprocessing import StandardScaler
 
-        self.head, self.leveled, self.impute = head, head.kind == "category", missing == "impute"
-        self.scaled = scale == "standard" and not self.leveled and head.kind != "boolean"
+        self.head, self.leveled, self.impute = head, head.kind == "category", schema.missing == "impute"
+        self.scaled = schema.scale == "standard" and not self.leveled and head.kind != "boolean"
         self.rows = self.absent = 0
         self.levels: set[str] = set()
         self.scaler = StandardScaler()  # leaves out missing values, and does not divide a constant column
