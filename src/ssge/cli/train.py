@@ -271,12 +271,13 @@ def _selected(data: Any, plan: Any, folder: Any, resume: bool, quiet: bool) -> A
     """Choose settings for the graph; a resumed run keeps those that it began with."""
     from dataclasses import replace
 
+    from ssge.runs.folder import CONFIG
     from ssge.runs.plan import resolve_config
     from ssge.runs.recipes import read_toml
     from ssge.runs.select import select
 
     if resume and folder.unfinished:
-        return replace(plan, config=resolve_config(plan.method.name, read_toml(folder.work_config)))
+        return replace(plan, config=resolve_config(plan.method.name, read_toml(folder.work / CONFIG)))
     return select(data, plan, quiet)
 
 

@@ -72,5 +72,4 @@ CLUSTERINGS = frozenset({"spectral clustering"})
 
 def _raw(built: Method, graph: Graph) -> NDArray[np.floating[Any]]:
     """Return what a fresh method makes of a graph, without the scale of trained embeddings."""
-    embedding: NDArray[np.floating[Any]] = (built.calibrate(built.prepare(graph)) / built.scale).cpu().numpy()
-    return embedding
+    return np.asarray((built.calibrate(built.prepare(graph)) / built.scale).cpu())

@@ -47,11 +47,6 @@ class RunFolder:
         return self.path / storage.WORK
 
     @property
-    def work_config(self) -> Path:
-        """The resolved settings of an unfinished run."""
-        return self.work / CONFIG
-
-    @property
     def checkpoint(self) -> Path:
         """State of an unfinished training."""
         return self.work / CHECKPOINT
@@ -59,7 +54,7 @@ class RunFolder:
     @property
     def unfinished(self) -> bool:
         """Whether there is a run to resume."""
-        return self.work_config.exists()
+        return (self.work / CONFIG).exists()
 
     @property
     def complete(self) -> bool:
@@ -121,7 +116,7 @@ class RunFolder:
     def begin(self, settings: dict[str, Any]) -> None:
         """Write the settings of a claimed run, unless a checkpoint holds those that the run began with."""
         if not self.checkpoint.exists():
-            with atomic(self.work_config) as temporary:
+            with atomic(self.work / CONFIG) as temporary:
                 temporary.write_text(write_toml(settings), "utf-8")
 
     @contextmanager
