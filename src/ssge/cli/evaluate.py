@@ -127,14 +127,14 @@ def run(
         Run and score everything again.
     """
     set_up(quiet, threads)
-    from ssge.cli.train import _Choice, planned
+    from ssge.cli.train import Choice, planned
     from ssge.datasets import load
     from ssge.experiments.compare import compare
     from ssge.experiments.protocols import PROTOCOLS
     from ssge.runs.recipes import load_recipe
 
     chosen = load_recipe(recipe)
-    planned(_Choice(recipe=recipe), settings)  # refuses mistakes before the graph is read
+    planned(Choice(recipe=recipe), settings)  # refuses mistakes before the graph is read
     judged = PROTOCOLS[protocol or chosen.protocol]
     with kept_memory():
         summary = compare(

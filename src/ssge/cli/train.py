@@ -4,7 +4,7 @@ import logging
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -16,8 +16,9 @@ from ssge.training.allocator import kept_memory
 log = logging.getLogger("ssge")
 
 
+@Parameter(name="*")
 @dataclass(frozen=True)
-class _Choice:
+class Choice:
     """What to train, and how.
 
     Parameters
@@ -41,8 +42,7 @@ class _Choice:
     memory: str | None = None
 
 
-Choice: TypeAlias = Annotated[_Choice, Parameter(name="*")]
-DEFAULT = _Choice()
+DEFAULT = Choice()
 
 
 @command(
@@ -248,7 +248,7 @@ def convert(
         print(f"{n:,} nodes, {m:,} directed edges, {p:,} features in {in_words(size)}: {out}")
 
 
-def planned(choice: _Choice, settings: Any, info: Any = None, **more: Any) -> Any:
+def planned(choice: Choice, settings: Any, info: Any = None, **more: Any) -> Any:
     """Plan the training of a graph, or of a tiny one before the graph is read; a wrong setting is named by its flag."""
     from ssge.graph import GraphInfo
     from ssge.runs.plan import plan
