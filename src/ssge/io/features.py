@@ -290,8 +290,6 @@ def _counts(raw: Raw, column: Column) -> sp.csr_array:
         indptr = np.concatenate([[0], np.cumsum(known)])
         shape = (known.size, len(raw.levels))
         counts = sp.csr_array((np.ones(indptr[-1], np.float32), raw.values[known], indptr), shape=shape)
-    if raw.levels == column.levels:
-        return counts
     place = {level: i for i, level in enumerate(column.levels)}
     rank = np.array([place.get(level, -1) for level in raw.levels], dtype=np.int64)
     old, new = np.flatnonzero(rank >= 0), np.flatnonzero(rank < 0)

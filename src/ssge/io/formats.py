@@ -75,16 +75,13 @@ def from_networkx(graph: Any, where: str) -> tuple[ArrowTable, ArrowTable]:
             if any(name in attrs and _plain(attrs[name]) != value for attrs, value in zip(data, values, strict=True)):
                 log.warning("%s: %s %r is left out: the graph itself defines it.", where, what, name)
         attributes = list(dict.fromkeys(key for attrs in data for key in attrs if str(key) not in keys))
-        columns = dict(keys)
-        columns |= {str(name): [_plain(attrs.get(name)) for attrs in data] for name in attributes}
+        columns = keys | {str(name): [_plain(attrs.get(name)) for attrs in data] for name in attributes}
         arrays = []
         for name, values in columns.items():
             with explained(f"{where}: {what} {name!r} is not of one kind"):
                 arrays.append(pa.array(values))
         return ArrowTable(pa.table(arrays, names=list(columns)), f"{where}, {what}s", undirected)
 
-    if not len(graph):
-        raise InputError(f"{where} has no nodes.")
     ids, attributes = [_plain(node) for node in graph], [data for _, data in graph.nodes(data=True)]
     if not (all(type(i) is int for i in ids) or all(isinstance(i, str) for i in ids)):
         raise InputError(f"{where}: ids must be all integers or all text; Graph.of takes any other.")
