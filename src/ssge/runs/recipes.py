@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ssge.errors import InputError
-from ssge.io.sources import explained
+from ssge.errors import InputError, one_line
 from ssge.registry import Registry
 
 _MOST_BYTES = 1 << 20
@@ -48,22 +47,29 @@ def load_recipe(name: str) -> Recipe:
     """Load a recipe by name (``ssge/cora``) or from a TOML file."""
     own = Path(name)
     path, name = (own, own.stem) if own.suffix == ".toml" else (recipes()[name], recipes().canonical(name))
-    with explained(f"{path} is not a recipe"):
+    try:
         return Recipe(name=name, **read_toml(path))
+    except (ValidationError, TypeError) as error:
+        raise InputError(f"{path} is not a recipe: {one_line(error)}") from None
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file; an error has one line."""
     if path.is_dir() or not path.exists():
         raise InputError(f"No such file: {path}.")
-    with explained(f"{path} cannot be read as TOML"), path.open("rb") as file:
-        content = file.read(_MOST_BYTES + 1)
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise InputError(f"{path} has more than {_MOST_BYTES:,} bytes, which no settings need.")
         text = content.decode("utf-8")
         if any(part.count(".") > _MOST_DOTS for part in re.split("[=\n]", text)):
             raise InputError(f"{path} has keys of more than {_MOST_DOTS} parts, which no settings need.")
         return tomllib.loads(text)
+    except (ValueError, OSError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path} cannot be read as TOML: {one_line(error)}.") from None
 
 
 def write_toml(values: dict[str, Any]) -> str:
