@@ -167,10 +167,8 @@ def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, n
     if rows is not None and not schema.fitted:
         ends = array_of(parts.edges, "edges")
         raws, schema = without_labels(raws, rows, ends, options, schema, where)
-    if not parts.num_nodes:
-        raise InputError(f"{where} has no nodes.")
     labels = parts.labels if options.label is not None else None
-    if parts.labels is not None and len(parts.labels) < parts.num_nodes:
+    if parts.labels is not None and len(parts.labels) < (parts.num_nodes or 0):
         parts = parts._replace(labels=None)  # found unasked; nodes that were added have none
     default: Direction | None = None if isinstance(edges, Graph) else "both"  # a graph does not record how it was read
     sides = "both" if parts.undirected else direction or default

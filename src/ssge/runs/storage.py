@@ -42,15 +42,13 @@ def checksums(folder: Path) -> dict[str, str]:
     return {line[2]: line[1] for line in lines if line} if all(lines) else {}
 
 
-def verify(folder: Path, *names: str) -> None:
-    """Refuse files that are not as they were written."""
-    sums = checksums(folder)
-    for name in names:
-        path = folder / name
-        if not path.is_file():
-            raise InputError(f"{folder} is not a complete run: {name} is missing.")
-        if sums.get(name) != file_digest(path):
-            raise InputError(f"{path} was damaged or changed after it was written: its checksum is not that in {SUMS}.")
+def verify(folder: Path, name: str) -> None:
+    """Refuse a file that is not as it was written."""
+    path = folder / name
+    if not path.is_file():
+        raise InputError(f"{folder} is not a complete run: {name} is missing.")
+    if checksums(folder).get(name) != file_digest(path):
+        raise InputError(f"{path} was damaged or changed after it was written: its checksum is not that in {SUMS}.")
 
 
 @contextmanager
