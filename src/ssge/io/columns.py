@@ -27,8 +27,7 @@ EMPTY = ("bag", "text")
 _NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 _COMMA = r"^\s*[-+]?[0-9]+,[0-9]+\s*$"
 _DATE = r"^\s*[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([ T][0-9:.+Z -]*)?\s*$"
-CODE = r"^\s*0[0-9]+\s*$"
-"""Digits after a zero, as in postal codes, are no number."""
+_CODE = r"^\s*0[0-9]+\s*$"
 _ITEM = re.compile(r"[^\s,;|\[\](){}\"']+")
 
 
@@ -164,6 +163,11 @@ def _texts(column: TableColumn) -> NDArray[Any]:
     return np.array(pc.fill_null(values, "").to_pylist(), dtype=object)
 
 
+def has_codes(column: Any) -> bool:
+    """Return whether a text column has digits after a zero, as in postal codes, which are no numbers."""
+    return bool(pc.any(pc.match_substring_regex(column, _CODE)).as_py())
+
+
 def _refuse(column: TableColumn, why: str, instead: str = "") -> NoReturn:
     name = column.name
     message = f"{column.table.where}: column {name!r} {why}{instead}, or leave it out with ignore=[{name!r}]."
@@ -212,7 +216,7 @@ def _refuse_typos(column: TableColumn, known: int, explicit: bool) -> None:
         return int(pc.sum(which).as_py() or 0)
 
     values, name = column.values, column.name
-    code, comma = (pc.match_substring_regex(values, pattern) for pattern in (CODE, _COMMA))
+    code, comma = (pc.match_substring_regex(values, pattern) for pattern in (_CODE, _COMMA))
     good = pc.and_(pc.match_substring_regex(values, _NUMBER), pc.invert(code))
     lengths = pc.min_max(pc.utf8_length(values)).as_py()
     if count(code) and lengths["min"] == lengths["max"] and pc.all(pc.utf8_is_digit(values)).as_py():

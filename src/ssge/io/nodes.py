@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, cut, printable, shown
 from ssge.foreign import LABEL_NAMES
-from ssge.io.columns import CODE, EMPTY, NotAFeatureError, Raw, raw_column
+from ssge.io.columns import EMPTY, NotAFeatureError, Raw, has_codes, raw_column
 from ssge.io.options import ReadOptions
 from ssge.io.roles import by_name, by_values
 from ssge.io.sources import explained
@@ -143,11 +143,7 @@ def codes(table: Table, chosen: Sequence[int], found: Mapping[int, Any]) -> dict
     if not whole:
         return {}
     again = table.read(whole, text=whole)
-    return {
-        i: column
-        for i, column in zip(whole, again.columns, strict=True)
-        if pc.any(pc.match_substring_regex(column, CODE)).as_py()
-    }
+    return {i: column for i, column in zip(whole, again.columns, strict=True) if has_codes(column)}
 
 
 def _label(table: Table, label: str | int | None, at: int, chosen: list[int] | None) -> int | None:
