@@ -82,6 +82,8 @@ def from_networkx(graph: Any, where: str) -> tuple[ArrowTable, ArrowTable]:
                 arrays.append(pa.array(values))
         return ArrowTable(pa.table(arrays, names=list(columns)), f"{where}, {what}s", undirected)
 
+    if not len(graph):
+        raise InputError(f"{where} has no nodes.")
     ids, attributes = [_plain(node) for node in graph], [data for _, data in graph.nodes(data=True)]
     if not (all(type(i) is int for i in ids) or all(isinstance(i, str) for i in ids)):
         raise InputError(f"{where}: ids must be all integers or all text; Graph.of takes any other.")
