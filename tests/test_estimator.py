@@ -323,7 +323,7 @@ def test_transform_of_some_nodes_takes_their_ids() -> None:
     model = SSGE(widths=(6, 4), epochs=2, random_state=0).fit(graph)
     some = model.transform(graph, nodes=["n7", "n3"])
     assert np.allclose(some, model.transform(graph)[[7, 3]], atol=1e-6)
-    with pytest.raises(InputError, match="no 'n99'"):
+    with pytest.raises(InputError, match="nodes must be ids of random: Unknown node 'n99'"):
         model.transform(graph, nodes=["n99"])
     for wrong in (5, "n7"):
         with pytest.raises(InputError, match=f"nodes must be a sequence of ids of random; received {wrong!r}"):

@@ -19,13 +19,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ssge.errors import InputError
 from ssge.foreign import is_graph
 from ssge.graph import Graph, GraphInfo
-from ssge.io.embeddings import as_table, column_names, find_ids
+from ssge.io.embeddings import as_table, column_names
 from ssge.io.inputs import is_table, read_given, refuse_edges, refuse_table_of_nodes
-from ssge.io.sources import explained
+from ssge.io.sources import errors_of, explained
 from ssge.methods import METHODS
 from ssge.methods.ssge import SSGEConfig
 from ssge.runs.fit import Run, fit
 from ssge.runs.folder import RunFolder
+from ssge.runs.names import Names
 from ssge.runs.plan import Plan, Start, plan
 from ssge.runs.select import select
 from ssge.schema import FeatureSchema
@@ -95,8 +96,6 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
     >>> model.embedding_.shape
     (34, 8)
     """
-
-    _run: Run
 
     def __init__(
         self,
@@ -172,8 +171,7 @@ class GraphEmbedder(Uses, TransformerMixin, BaseEstimator):  # type: ignore[misc
         self, X: Any, y: Any = None, *, nodes: Any = None, adjacency: Any = None
     ) -> NDArray[np.floating[Any]]:
         """Learn an embedding and return it, one row per node."""
-        embedding: NDArray[np.floating[Any]] = self.fit(X, y, nodes=nodes, adjacency=adjacency).embedding_
-        return embedding
+        return self.fit(X, y, nodes=nodes, adjacency=adjacency).embedding_
 
     def transform(self, X: Any, *, adjacency: Any = None, nodes: Any = None) -> NDArray[np.floating[Any]]:
         """Embed the nodes of another graph with the same features, without training.
@@ -430,9 +428,5 @@ def _plain(value: Any) -> Any:
 def _positions(graph: Graph, nodes: Sequence[Any]) -> NDArray[np.int64]:
     if isinstance(nodes, str) or not isinstance(nodes, Iterable):
         raise InputError(f"nodes must be a sequence of ids of {graph.name}; received {nodes!r}.")
-    ids = nodes if isinstance(nodes, np.ndarray) else list(nodes)
-    with explained(f"nodes must be ids of {graph.name}"):
-        rows = find_ids(graph.node_ids, ids)
-    if (rows < 0).any():
-        raise InputError(f"nodes must be ids of {graph.name}; it has no {ids[int(np.argmin(rows))]!r}.")
-    return rows
+    with explained(f"nodes must be ids of {graph.name}"), errors_of(f"nodes must be ids of {graph.name}"):
+        return Names(graph.node_ids).positions(nodes if isinstance(nodes, np.ndarray) else list(nodes))

@@ -116,7 +116,7 @@ def print_cells(headings: Sequence[str], lines: Sequence[Sequence[str]], title: 
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, show_header=any(headings))
-    numeric = [all(_is_number(line[i]) for line in lines) for i in range(len(headings))]
+    numeric = [all(line[i] in ("", "-") or line[i][0].isdigit() for line in lines) for i in range(len(headings))]
     for heading, right in zip(headings, numeric, strict=True):
         table.add_column(printable(heading), justify="right" if right else "left", overflow="fold")
     for line in lines:
@@ -124,7 +124,3 @@ def print_cells(headings: Sequence[str], lines: Sequence[Sequence[str]], title: 
     # A pipe has no width: lines must not be folded there. An id is no markup, whatever brackets and colons it has.
     width = None if sys.stdout.isatty() else 200
     Console(width=width, markup=False, emoji=False, highlight=False).print(table)
-
-
-def _is_number(text: str) -> bool:
-    return text in ("", "-") or text[0].isdigit()

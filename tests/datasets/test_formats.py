@@ -17,7 +17,7 @@ import pytest
 import scipy.sparse as sp
 
 from ssge.datasets import DATASETS, File, from_facts
-from ssge.datasets.planetoid import unpickle
+from ssge.datasets.benchmarks import unpickle
 from ssge.errors import InputError
 from ssge.graph import Graph
 

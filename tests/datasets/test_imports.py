@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from ssge import datasets
 from ssge.datasets import imports
-from ssge.datasets.modules import Import, read_module, read_package, resolve
+from ssge.datasets.imports import Import, read_module, read_package, resolve
 from ssge.errors import InputError
 
 TREE = {

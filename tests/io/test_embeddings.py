@@ -90,7 +90,7 @@ def test_no_rows(tmp_path: Path) -> None:
     [
         ("vectors must be a matrix with 2 rows, one per id; received \\(3, 3\\)", [0, 1], vectors(3)),
         ("vectors must be a matrix with 3 rows, one per id; received \\(3,\\)", [0, 1, 2], vectors(3)[:, 0]),
-        ("node_ids must differ when written as text; '1' occurs more than once", [1, "1", "a"], vectors(3)),
+        ("Ids are written as text: node_ids must be unique; '1' occurs more than once", [1, "1", "a"], vectors(3)),
     ],
 )
 def test_what_cannot_be_written(tmp_path: Path, message: str, ids: list[Any], z: np.ndarray) -> None:

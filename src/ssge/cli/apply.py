@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from ssge.cli.options import BY_ID, PRINTED, USE, Count, Naming, Output, Quiet, Switch, Vectors, command, set_up
+from ssge.errors import InputError, printable
 from ssge.terminal import print_cells, print_json
 
 
@@ -53,7 +54,6 @@ def neighbors(
     set_up(quiet)
     import numpy as np
 
-    from ssge.errors import InputError, printable
     from ssge.runs.names import neighbor_columns, value_of
     from ssge.tasks.search import search
 
@@ -224,7 +224,6 @@ def outliers(
     """
     import numpy as np
 
-    from ssge.errors import InputError
     from ssge.runs.names import outlier_columns
     from ssge.tasks.outliers import outlier_scores
 

@@ -19,6 +19,7 @@ from ssge.cli.options import (
     command,
     set_up,
 )
+from ssge.errors import InputError
 from ssge.terminal import print_json
 
 log = logging.getLogger(__name__)
@@ -71,7 +72,6 @@ def embed(
     import numpy as np
 
     from ssge.cli.train import log_drift, read_options
-    from ssge.errors import InputError
     from ssge.experiments.sources import is_dataset, open_graph, open_streamed
     from ssge.io.embeddings import Embedding, check_embedding_target, find_ids, write_embedding
     from ssge.runs.fit import check_vectors
@@ -146,7 +146,6 @@ def export(
     unit
         Scale each vector to length 1, for programs that rank by inner product or Euclidean distance.
     """
-    from ssge.errors import InputError
     from ssge.evaluation._arrays import unit_rows
     from ssge.io.embeddings import check_embedding_target, write_embedding
     from ssge.runs.folder import read_vectors

@@ -19,7 +19,9 @@ from ssge.cli.options import (
     given,
     set_up,
 )
+from ssge.errors import InputError
 from ssge.terminal import print_cells, print_json, print_table
+from ssge.training.allocator import kept_memory
 
 What: TypeAlias = Literal[
     "classification", "clustering", "efficiency", "ablation", "covariance", "uniformity", "lambda", "dimension",
@@ -125,15 +127,14 @@ def run(
         Run and score everything again.
     """
     set_up(quiet, threads)
-    from ssge.cli.train import _Choice, planned
+    from ssge.cli.train import Choice, planned
     from ssge.datasets import load
     from ssge.experiments.compare import compare
     from ssge.experiments.protocols import PROTOCOLS
     from ssge.runs.recipes import load_recipe
-    from ssge.training.allocator import kept_memory
 
     chosen = load_recipe(recipe)
-    planned(_Choice(recipe=recipe), settings)  # refuses mistakes before the graph is read
+    planned(Choice(recipe=recipe), settings)  # refuses mistakes before the graph is read
     judged = PROTOCOLS[protocol or chosen.protocol]
     with kept_memory():
         summary = compare(
@@ -250,7 +251,6 @@ def _points(difference: tuple[float, float] | None) -> str:
 def _graph(sources: list[str], runs: list[Path], methods: str, reading: Reading) -> tuple[Any, dict[str, Any]]:
     """Return the graph to compare on, and where it came from."""
     from ssge.cli.train import origin_of
-    from ssge.errors import InputError
     from ssge.experiments.sources import open_graph, reopen, suited_to
     from ssge.runs.folder import RunFolder
 
@@ -316,12 +316,10 @@ def reproduce(
         Folder for runs and results.
     """
     set_up(quiet, threads)
-    from ssge.errors import InputError
     from ssge.experiments.reproduce import EXPERIMENTS, Scope, published
     from ssge.experiments.reproduce import reproduce as carry_out
     from ssge.methods import METHODS
     from ssge.registry import Registry
-    from ssge.training.allocator import kept_memory
 
     if seeds is not None and seeds < 1:
         raise InputError(f"--seeds must be 1 or more; received {seeds}.")

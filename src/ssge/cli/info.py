@@ -7,7 +7,9 @@ from typing import Any, Literal
 
 from ssge.cli.apply import neighbors
 from ssge.cli.options import INFO, Json, Quiet, Switch, Threads, command, set_up
+from ssge.errors import InputError
 from ssge.terminal import print_cells, print_json, print_table
+from ssge.training.allocator import kept_memory
 
 log = logging.getLogger(__name__)
 
@@ -76,11 +78,8 @@ def catalog(kind: str | None) -> list[dict[str, str]]:
 
 
 def _batches(method: Any) -> str:
-    if "walk_length" in method.Config.model_fields:
-        return "walks"
-    if "fanouts" in method.Config.model_fields:
-        return "full, nodes, sampled"
-    return "full, nodes" if "batch_nodes" in method.Config.model_fields else "full"
+    ways = {"walk_length": "walks", "fanouts": "full, nodes, sampled", "batch_nodes": "full, nodes"}
+    return next((way for setting, way in ways.items() if setting in method.Config.model_fields), "full")
 
 
 @command(INFO)
@@ -113,7 +112,6 @@ def completion(shell: Literal["bash", "zsh", "fish"] | None = None, /) -> None:
 
     from ssge.cli import application
     from ssge.cli.settings import all_settings
-    from ssge.errors import InputError
 
     try:
         print(application(all_settings()).generate_completion(shell=shell))
@@ -145,7 +143,6 @@ def demo(
     """
     set_up(quiet, threads)
     from ssge.datasets import load
-    from ssge.errors import InputError
     from ssge.experiments import figures
     from ssge.experiments.compare import compare
     from ssge.experiments.layout import Coloring
@@ -154,7 +151,6 @@ def demo(
     from ssge.runs.folder import RunFolder
     from ssge.runs.plan import plan
     from ssge.runs.recipes import load_recipe
-    from ssge.training.allocator import kept_memory
 
     if seeds < 1:  # reading the graph takes time
         raise InputError(f"seeds must be 1 or more; received {seeds}.")

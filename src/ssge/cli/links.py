@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from ssge.cli.options import BY_ID, PRINTED, USE, Count, Naming, Output, Quiet, Threads, Vectors, command, set_up
+from ssge.errors import InputError
 from ssge.terminal import print_cells, print_json
 
 
@@ -124,7 +125,6 @@ def _pairs(names: Any, pairs: Any, own: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _graph(run: Path, edges: str | None, embedding: Any) -> tuple[Any, Any]:
     """Return the graph of a run, or of edges alone beside a file of vectors, and the record of the run."""
-    from ssge.errors import InputError
     from ssge.experiments.sources import known_edges, reopen, with_edges
 
     if run.is_dir():

@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Literal
 
 from cyclopts import Parameter
 
 from ssge.cli.options import BY_ID, VISUALIZE, Force, Naming, Quiet, Switch, Vectors, command, set_up
 
 
+@Parameter(name="*")
 @dataclass(frozen=True)
-class _Drawing:
+class Drawing:
     """How the map is drawn.
 
     Parameters
@@ -32,8 +33,7 @@ class _Drawing:
     seed: int = 0
 
 
-Drawing: TypeAlias = Annotated[_Drawing, Parameter(name="*")]
-AS_USUAL = _Drawing()
+AS_USUAL = Drawing()
 
 
 @command(

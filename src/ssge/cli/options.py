@@ -95,8 +95,9 @@ AS_FOUND = ReadOptions()
 """No option given: the reader infers them."""
 
 
+@Parameter(name="*", group=Group("Names of the nodes", sort_key=1))
 @dataclass(frozen=True)
-class _Naming:
+class Naming:
     """Names of nodes, beside or in the place of their ids.
 
     Parameters
@@ -124,12 +125,12 @@ class _Naming:
         return embedding, read_names(embedding.node_ids, record=record, **vars(self))
 
 
-Naming: TypeAlias = Annotated[_Naming, Parameter(name="*", group=Group("Names of the nodes", sort_key=1))]
-BY_ID = _Naming()
+BY_ID = Naming()
 
 
+@Parameter(name="*")
 @dataclass(frozen=True)
-class _Output:
+class Output:
     """Where a result goes.
 
     Parameters
@@ -166,8 +167,7 @@ class _Output:
         return rows
 
 
-Output: TypeAlias = Annotated[_Output, Parameter(name="*")]
-PRINTED = _Output()
+PRINTED = Output()
 
 
 def given(settings: Any) -> dict[str, Any]:

@@ -36,25 +36,22 @@ def settings_class(method: str) -> Any:
         from ssge.methods import METHODS
 
         found = described(METHODS[method])
-    return _class({name: _flag(facts) for name, facts in found.items()})
+    return _class(found)
 
 
 def all_settings() -> Any:
     """Return a class with the settings of all methods."""
-    return _class({name: _type(facts) | None for found in settings().values() for name, facts in found.items()})
+    return _class({name: facts for found in settings().values() for name, facts in found.items()})
 
 
-def _class(annotations: dict[str, Any]) -> Any:
-    fields = [(name, kind, field(default=None)) for name, kind in annotations.items()]
+def _class(found: dict[str, dict[str, Any]]) -> Any:
+    fields = []
+    for name, facts in found.items():
+        default = " ".join(map(str, facts["default"])) if isinstance(facts["default"], list) else facts["default"]
+        shown = "" if default is None or default is False else f" [default: {default}]"
+        how = Parameter(help=facts["description"] + shown)
+        fields.append((name, Annotated[_type(facts) | None, how], field(default=None)))
     return make_dataclass("Settings", fields, namespace={"__module__": __name__})  # else it passes for a builtin
-
-
-def _flag(facts: dict[str, Any]) -> Any:
-    kind, default = _type(facts), facts["default"]
-    if isinstance(default, list):
-        default = " ".join(map(str, default))
-    shown = "" if default is None or default is False else f" [default: {default}]"
-    return Annotated[kind | None, Parameter(help=facts["description"] + shown)]
 
 
 def _type(facts: dict[str, Any]) -> Any:

@@ -4,18 +4,21 @@ import logging
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from ssge.cli.options import AS_FOUND, TRAIN, Device, Json, Quiet, Reading, Switch, Threads, command, given, set_up
+from ssge.errors import InputError
 from ssge.terminal import print_json
+from ssge.training.allocator import kept_memory
 
 log = logging.getLogger("ssge")
 
 
+@Parameter(name="*")
 @dataclass(frozen=True)
-class _Choice:
+class Choice:
     """What to train, and how.
 
     Parameters
@@ -39,8 +42,7 @@ class _Choice:
     memory: str | None = None
 
 
-Choice: TypeAlias = Annotated[_Choice, Parameter(name="*")]
-DEFAULT = _Choice()
+DEFAULT = Choice()
 
 
 @command(
@@ -103,13 +105,11 @@ def fit(
         Replace the run in the folder.
     """
     set_up(quiet, threads)
-    from ssge.errors import InputError
     from ssge.experiments.sources import open_graph, open_streamed, suited_to
     from ssge.runs.fit import fit as run
     from ssge.runs.folder import RunFolder
     from ssge.runs.plan import Start
     from ssge.runs.verdict import verdict
-    from ssge.training.allocator import kept_memory
     from ssge.training.distributed import is_main
 
     if warm_start and out.resolve() == warm_start.resolve():
@@ -181,7 +181,6 @@ def estimate(
     from ssge.runs.estimate import available_memory
     from ssge.runs.estimate import estimate as estimated
     from ssge.runs.estimate_streamed import estimate_streamed
-    from ssge.training.allocator import kept_memory
 
     memory = choice.memory
     options = suited_to(planned(choice, settings).method.name, graph, reading.given())
@@ -249,9 +248,8 @@ def convert(
         print(f"{n:,} nodes, {m:,} directed edges, {p:,} features in {in_words(size)}: {out}")
 
 
-def planned(choice: _Choice, settings: Any, info: Any = None, **more: Any) -> Any:
+def planned(choice: Choice, settings: Any, info: Any = None, **more: Any) -> Any:
     """Plan the training of a graph, or of a tiny one before the graph is read; a wrong setting is named by its flag."""
-    from ssge.errors import InputError
     from ssge.graph import GraphInfo
     from ssge.runs.plan import plan
 
@@ -273,12 +271,13 @@ def _selected(data: Any, plan: Any, folder: Any, resume: bool, quiet: bool) -> A
     """Choose settings for the graph; a resumed run keeps those that it began with."""
     from dataclasses import replace
 
+    from ssge.runs.folder import CONFIG
     from ssge.runs.plan import resolve_config
     from ssge.runs.recipes import read_toml
     from ssge.runs.select import select
 
     if resume and folder.unfinished:
-        return replace(plan, config=resolve_config(plan.method.name, read_toml(folder.work_config)))
+        return replace(plan, config=resolve_config(plan.method.name, read_toml(folder.work / CONFIG)))
     return select(data, plan, quiet)
 
 

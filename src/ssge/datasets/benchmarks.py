@@ -1,14 +1,21 @@
-"""Benchmarks in open formats: Computer and CoauthorCS (npz), ArXiv (CSV) and WikiCS (JSON)."""
+"""Benchmarks from their raw files: Computer and CoauthorCS (npz), ArXiv (CSV), WikiCS (JSON), and the citation graphs.
+
+The Planetoid files of Cora, CiteSeer and PubMed are pickles, read without running what a pickle may contain.
+"""
 
 from __future__ import annotations
 
 import json
+import pickle
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from ssge.datasets.facts import Facts
 from ssge.errors import InputError
@@ -16,6 +23,9 @@ from ssge.foreign import Parts
 from ssge.graph import Graph, Split
 from ssge.io.formats import read_integers, read_ogb
 from ssge.io.matrices import read_npz
+from ssge.io.sources import errors_of, explained
+
+_VALID_NODES = 500
 
 
 def gnn_benchmark(facts: Facts, paths: Mapping[str, Path]) -> Graph:
@@ -62,3 +72,92 @@ def wikics(facts: Facts, paths: Mapping[str, Path]) -> Graph:
     graph = Graph.of(edges=ends, features=features, labels=labels, name=facts.name)
     masks = zip(train, valid, [test] * count, strict=True)
     return replace(graph, splits=tuple(Split(*map(np.flatnonzero, parts)) for parts in masks))
+
+
+def planetoid(facts: Facts, paths: Mapping[str, Path]) -> Graph:
+    """Read a citation graph with its public split.
+
+    Rows of ``allx`` are the first nodes, those of ``tx`` the nodes that ``test.index`` names, in its order.
+    CiteSeer names only 1,000 of its last 1,015 nodes: the others get zero features and class 0, as everyone
+    gives them.
+    """
+    files = {name.split(".", 2)[2]: path for name, path in paths.items()}
+    with explained(f"{facts.title}: the files in {files['graph'].parent} do not fit together"):
+        order = np.loadtxt(files.pop("test.index"), dtype=np.int64, ndmin=1)
+        return _citations(facts, order, {name: unpickle(path) for name, path in files.items()})
+
+
+def _citations(facts: Facts, order: NDArray[np.int64], content: Mapping[str, Any]) -> Graph:
+    from sklearn.preprocessing import normalize
+
+    first, tested = content["allx"].csr(), content["tx"].csr()
+    start, labeled = first.shape[0], content["y"].shape[0]
+    # Isolated nodes are absent from test.index, but their numbers are not: the range has gaps.
+    n = int(order.max()) + 1
+    if order.min() != start or order.size != tested.shape[0]:
+        raise ValueError(f"test.index has {order.size} nodes from {order.min()}; tx has {tested.shape[0]} from {start}")
+    rest = sp.coo_array(tested)
+    rest = sp.csr_array((rest.data, (order[rest.row] - start, rest.col)), shape=(n - start, tested.shape[1]))
+    features = sp.vstack([first, rest], format="csr")
+    classes = np.zeros((n, content["ally"].shape[1]))
+    classes[:start], classes[order] = content["ally"], content["ty"]
+    lists: Mapping[int, list[int]] = content["graph"]
+    edges = np.array([(i, j) for i, targets in lists.items() for j in targets], dtype=np.int64).reshape(-1, 2).T
+    split = Split(np.arange(labeled), np.arange(labeled, labeled + _VALID_NODES), np.sort(order))
+    graph = Graph.of(
+        edges=edges,
+        features=normalize(features.astype(np.float64), norm="l1"),
+        labels=classes.argmax(axis=1),
+        name=facts.name,
+    )
+    return replace(graph, splits=(split,))
+
+
+def unpickle(path: Path) -> Any:
+    """Read a pickle of arrays, sparse matrices, lists and dictionaries; refuse any other."""
+    with explained(f"{path} is not a readable pickle"), errors_of(f"{path} was refused"), path.open("rb") as file:
+        return _ArrayUnpickler(file, encoding="latin1").load()  # Python 2 wrote them
+
+
+class _Matrix:
+    """Takes the state of a pickled ``csr_matrix``, independently of the version of SciPy."""
+
+    data: NDArray[Any]
+    indices: NDArray[Any]
+    indptr: NDArray[Any]
+
+    def csr(self) -> sp.csr_array:
+        shape = vars(self).get("_shape") or vars(self)["shape"]
+        matrix = sp.csr_array((self.data, self.indices, self.indptr), shape=shape)
+        matrix.check_format(full_check=True)  # an index out of range would read foreign memory
+        return matrix
+
+
+def _dtype(code: str, *_: Any) -> np.dtype[Any]:
+    dtype = np.dtype(code, copy=True)
+    if dtype.kind not in "biuf":
+        raise InputError(f"it holds an array of type {code!r}, allowed are numbers.")
+    return dtype
+
+
+# Taken from an array, because its address differs between versions of numpy.
+_RECONSTRUCT = np.empty(0).__reduce__()[0]
+_ALLOWED: dict[tuple[str, str], Any] = {
+    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "dtype"): _dtype,
+    ("numpy.core.multiarray", "_reconstruct"): _RECONSTRUCT,
+    ("numpy._core.multiarray", "_reconstruct"): _RECONSTRUCT,
+    ("scipy.sparse.csr", "csr_matrix"): _Matrix,
+    ("scipy.sparse._csr", "csr_matrix"): _Matrix,
+    ("collections", "defaultdict"): defaultdict,
+    ("__builtin__", "list"): list,
+    ("builtins", "list"): list,
+}
+
+
+class _ArrayUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return _ALLOWED[module, name]
+        except KeyError:
+            raise InputError(f"it names {module}.{name}, allowed are arrays, sparse matrices and lists.") from None

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ssge.datasets import benchmarks, builtin, imports, planetoid
+from ssge.datasets import benchmarks, builtin, imports
 from ssge.datasets.facts import DATASETS, Facts
 from ssge.datasets.store import obtain
 from ssge.errors import InputError, UnknownNameError
@@ -17,7 +17,7 @@ from ssge.graph import Graph
 from ssge.io.features import compact
 
 _LOADERS: dict[str, Callable[..., Graph]] = {
-    "planetoid": planetoid.read,
+    "planetoid": benchmarks.planetoid,
     "npz": benchmarks.gnn_benchmark,
     "wikics": benchmarks.wikics,
     "ogb": benchmarks.ogb,

@@ -24,7 +24,8 @@ from ssge.training.device import Precision
 
 def raw_features(graph: Graph) -> NDArray[np.floating[Any]]:
     """Return X as it is."""
-    return _dense(graph.features)
+    features: Any = graph.features
+    return np.asarray(features.toarray() if sp.issparse(features) else features)
 
 
 def training_free(graph: Graph, method: str, **settings: Any) -> NDArray[np.floating[Any]]:
@@ -71,10 +72,4 @@ CLUSTERINGS = frozenset({"spectral clustering"})
 
 def _raw(built: Method, graph: Graph) -> NDArray[np.floating[Any]]:
     """Return what a fresh method makes of a graph, without the scale of trained embeddings."""
-    embedding: NDArray[np.floating[Any]] = (built.calibrate(built.prepare(graph)) / built.scale).cpu().numpy()
-    return embedding
-
-
-def _dense(features: Any) -> NDArray[np.floating[Any]]:
-    array: NDArray[np.floating[Any]] = features.toarray() if sp.issparse(features) else np.asarray(features)
-    return array
+    return np.asarray((built.calibrate(built.prepare(graph)) / built.scale).cpu())

@@ -81,13 +81,11 @@ class Raw(NamedTuple):
         more = n - self.values.shape[0]
         if not more:
             return self
-        if self.kind == "category":
-            return self._replace(values=np.pad(self.values, (0, more), constant_values=-1))
-        if self.kind == "text":
-            return self._replace(values=np.append(self.values, [""] * more))
         if sp.issparse(self.values):
             return self._replace(values=sp.vstack([self.values, sp.csr_array((more, self.values.shape[1]))], "csr"))
-        return self._replace(values=np.pad(self.values, ((0, more), (0, 0)), constant_values=np.nan))
+        none: Any = {"category": -1, "text": ""}.get(self.kind, np.nan)
+        rows = ((0, more), (0, 0))[: self.values.ndim]
+        return self._replace(values=np.pad(self.values, rows, constant_values=none))
 
     def plain(self) -> NDArray[Any] | None:
         """Return the values as an array; None for a sparse matrix of many columns."""
@@ -240,9 +238,8 @@ def _refuse_typos(column: TableColumn, known: int, explicit: bool) -> None:
 
 def _vector(column: TableColumn) -> Raw:
     whole = pa.concat_arrays(column.values.chunks)
-    lengths = pc.list_value_length(whole)
-    valid = whole.is_valid().to_numpy(zero_copy_only=False)
-    sizes = lengths.fill_null(-1).to_numpy(zero_copy_only=False)
+    sizes = pc.list_value_length(whole).fill_null(-1).to_numpy()
+    valid = sizes >= 0
     if not valid.any():
         raise InputError(f"{column}: every list is missing.")
     width = int(sizes[np.argmax(valid)])

@@ -21,8 +21,7 @@ from ssge.graph import classes_of
 from ssge.io.columns import Raw, coded, raw_column
 from ssge.io.edge_sort import EdgeSorter
 from ssge.io.edges import ends_of, open_edges, weight_of, weights_in
-from ssge.io.encoding import ColumnFit, encode
-from ssge.io.features import log_columns
+from ssge.io.features import ColumnFit, encode, log_columns
 from ssge.io.graph_folder import FEATURES, StoredGraph
 from ssge.io.graph_writer import GraphWriter, check_target, graph_folder, write_graph
 from ssge.io.id_maps import Ends, IntegerIds, TextIds
@@ -238,7 +237,7 @@ class _Conversion:
     def _write_features(self) -> FeatureSchema:
         """Decide which columns become features, fit their encoding, and write them."""
         heads, schema = self._chosen()
-        fits = [ColumnFit(head, schema.missing, schema.scale) for head in heads]
+        fits = [ColumnFit(head, schema) for head in heads]
         if any(fit.needed for fit in fits):
             for raws in self._raws(heads):
                 for fit, raw in zip(fits, raws, strict=True):

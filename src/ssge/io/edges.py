@@ -120,8 +120,7 @@ def read_edges(table: Table, nodes: TableColumn | None, options: ReadOptions, sc
     n = len(nodes.values) if nodes else 0
     # Ids that only edges have are sorted, so that the graph does not depend on the order of the edges.
     order = np.concatenate([np.arange(n), n + np.argsort(encoded.ids[n:], kind="stable")])
-    rank = np.empty(order.size, dtype=np.int32)
-    rank[order] = np.arange(order.size, dtype=np.int32)
+    rank = np.argsort(order).astype(np.int32)
     pair = np.stack([rank[codes] for codes in encoded.codes[-2:]])
     found = Edges(pair, encoded.ids[order], weights, None if weight is None else table.names[weight], values)
     return found if nodes is None else _resolve_unknown(found, table, ids, nodes, options.unknown or "error")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -17,14 +16,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow import csv
 
-from ssge.errors import InputError, UnknownNameError, cut, nearest, shown
+from ssge.errors import InputError, UnknownNameError, cut, shown
 from ssge.files import atomic
-from ssge.foreign import find
+from ssge.foreign import find, ids_of
 from ssge.io.graph_writer import ArrayFile
 from ssge.io.ids import CANONICAL
 from ssge.io.matrices import check_array
 from ssge.io.results import refuse_existing, write_tables
-from ssge.io.sources import LIMIT, explained, refuse_unpacking
+from ssge.io.sources import LIMIT, errors_of, explained, refuse_unpacking
 from ssge.io.tables import declared_size
 
 VECTOR = "vector"
@@ -261,16 +260,11 @@ def _reader(path: Path) -> Callable[[Path], Embedding]:
 
 
 def _id_column(node_ids: NDArray[Any]) -> Any:
-    if np.issubdtype(node_ids.dtype, np.integer) and np.can_cast(node_ids.dtype, np.int64):
-        return pa.array(node_ids.astype(np.int64))
-    ids = node_ids.tolist()
-    if all(isinstance(i, int) and not isinstance(i, bool) and abs(i) < 2**63 for i in ids):
+    ids = ids_of(node_ids)
+    if ids.dtype == np.int64 or not ids.size:
         return pa.array(ids, pa.int64())
-    texts = [str(i) for i in ids]
-    if len(set(texts)) < len(texts):
-        twice = next(text for text, count in Counter(texts).items() if count > 1)
-        raise InputError(f"node_ids must differ when written as text; {shown(twice)} occurs more than once.")
-    return pa.array(texts, pa.string())
+    with errors_of("Ids are written as text"):
+        return pa.array(ids_of([str(node) for node in ids]), pa.string())
 
 
 def _table(ids: Any, vectors: NDArray[np.floating[Any]], one_column: bool = False) -> Any:
@@ -307,9 +301,3 @@ def _first_line(path: Path, file: IO[bytes]) -> str:
     if len(line) > _LONGEST_HEADER:
         raise InputError(f"{path} has a first line of more than {_LONGEST_HEADER:,} bytes; it is no embedding.")
     return line.decode("utf-8", "replace")
-
-
-def alike(text: str, names: Iterable[Any]) -> list[str]:
-    """Return a few names to show beside one that is not there: the most similar, else the first."""
-    every = [str(name) for name in names]
-    return nearest(text, every, n=5) or [*every[:4], f"… ({len(every):,} nodes)"]

@@ -75,8 +75,7 @@ def from_networkx(graph: Any, where: str) -> tuple[ArrowTable, ArrowTable]:
             if any(name in attrs and _plain(attrs[name]) != value for attrs, value in zip(data, values, strict=True)):
                 log.warning("%s: %s %r is left out: the graph itself defines it.", where, what, name)
         attributes = list(dict.fromkeys(key for attrs in data for key in attrs if str(key) not in keys))
-        columns = dict(keys)
-        columns |= {str(name): [_plain(attrs.get(name)) for attrs in data] for name in attributes}
+        columns = keys | {str(name): [_plain(attrs.get(name)) for attrs in data] for name in attributes}
         arrays = []
         for name, values in columns.items():
             with explained(f"{where}: {what} {name!r} is not of one kind"):
@@ -175,18 +174,15 @@ def read_ogb(paths: Mapping[str, Path], limit: int = LIMIT) -> Parts:
         n = len(found.get("label", found.get("feat", ())))
     else:
         raise InputError(f"No such file: {paths['edge.csv.gz'].with_name('num-node-list.csv.gz')}.")
-    edges = read_integers(paths["edge.csv.gz"], 2, limit).T
-    features, labels = found.get("feat"), found.get("label")
-    refuse_size(paths["edge.csv.gz"], n, limit, edges.size + sum(len(array) for array in found.values()))
-    if features is not None and len(features) != n:
-        raise InputError(f"{paths['node-feat.csv.gz']} must have {n:,} rows; received {len(features):,}.")
-    whole = labels is not None and labels.shape == (n, 1) and not (labels % 1).any()
-    return Parts(
-        features=None if features is None else features.astype(np.float32),
-        edges=edges,
-        labels=labels[:, 0].astype(np.int64) if labels is not None and whole else None,
-        num_nodes=n,
-    )
+    parts = Parts(edges=read_integers(paths["edge.csv.gz"], 2, limit).T, num_nodes=n)
+    refuse_size(paths["edge.csv.gz"], n, limit, parts.edges.size + sum(len(array) for array in found.values()))
+    if (features := found.get("feat")) is not None:
+        if len(features) != n:
+            raise InputError(f"{paths['node-feat.csv.gz']} must have {n:,} rows; received {len(features):,}.")
+        parts = parts._replace(features=features.astype(np.float32))
+    labels = found.get("label", np.empty(0))
+    whole = labels.shape == (n, 1) and not (labels % 1).any()
+    return parts._replace(labels=labels[:, 0].astype(np.int64)) if whole else parts
 
 
 def read_integers(path: Path, columns: int, limit: int = LIMIT) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -45,10 +46,8 @@ def encode(columns: Sequence[TableColumn], kind: Literal["integer", "text"] | No
     alike = all(pa.types.is_string(c.values.type) for c in columns)
     dictionary, codes = _dictionary([c.values for c in columns], pa.string() if alike else pa.large_string())
     if kind is None and not text and pc.all(pc.match_substring_regex(dictionary, CANONICAL)).as_py():
-        try:
+        with suppress(pa.ArrowInvalid):  # too long for 64 bits: text
             return Encoded(dictionary.cast(pa.int64()).to_numpy(), codes)
-        except pa.ArrowInvalid:  # too long for 64 bits: text
-            pass
     return Encoded(dictionary.to_numpy(zero_copy_only=False).astype(object), codes)
 
 

@@ -115,32 +115,28 @@ def check_array(file: Any, size: int, where: str) -> np.dtype[Any]:
 
 
 def _matrix(path: Path, arrays: Mapping[str, NDArray[Any]], prefix: str, limit: int) -> sp.csr_array:
-    def part(key: str) -> NDArray[Any]:
-        try:
-            return arrays[prefix + key]
-        except KeyError:
-            raise InputError(f"{path}: the array {prefix}{key} is missing.") from None
-
     with explained(f"{path}: the arrays {prefix}... are no matrix"):
-        shape = tuple(int(side) for side in part("shape").reshape(-1))
         form = bytes(arrays["format"].reshape(-1)[0]).decode() if "format" in arrays and not prefix else "csr"
+        places = ("row", "col") if form == "coo" else ("indices", "indptr")
+        keys = [prefix + key for key in ("shape", "data", *places)]
+        if lacking := next((key for key in keys if key not in arrays), None):
+            raise InputError(f"{path}: the array {lacking} is missing.")
+        sides, data, *index = (arrays[key] for key in keys)
+        shape = tuple(int(side) for side in sides.reshape(-1))
         if len(shape) != 2 or min(shape) < 0 or form not in ("csr", "csc", "coo"):
             raise InputError(f"{path}: a matrix in csr, csc or coo form expected; received {form}, shape {shape}.")
-        held = part("data").size
-        places = ("row", "col") if form == "coo" else ("indices", "indptr")
-        for key in places:
-            if part(key).dtype.kind not in "iu":
-                raise InputError(f"{path}: {prefix}{key} must hold whole numbers; received {part(key).dtype}.")
-        if form != "coo":
-            held = max(held, part("indptr").size)
+        for key in keys[2:]:
+            if arrays[key].dtype.kind not in "iu":
+                raise InputError(f"{path}: {key} must hold whole numbers; received {arrays[key].dtype}.")
+        held = data.size if form == "coo" else max(data.size, index[1].size)
         if not prefix.startswith("attr"):
             refuse_size(path, max(shape), limit, held)
         elif max(shape) > max(_FEW, _PER_ENTRY * held):
             raise InputError(f"{path} declares features {shape[0]:,} x {shape[1]:,} and holds {held:,} of them.")
         if form == "coo":
-            return sp.csr_array((part("data"), (part("row"), part("col"))), shape=shape)
+            return sp.csr_array((data, tuple(index)), shape=shape)
         kind = sp.csr_array if form == "csr" else sp.csc_array
-        matrix = kind((part("data"), part("indices"), part("indptr")), shape=shape)
+        matrix = kind((data, *index), shape=shape)
         matrix.check_format(full_check=True)  # an index out of range would read foreign memory
         return sp.csr_array(matrix)
 

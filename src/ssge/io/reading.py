@@ -29,10 +29,14 @@ from ssge.io.options import ReadOptions
 from ssge.io.roles import by_label, by_neighbors
 from ssge.io.sources import LIMIT, errors_of, kind_of
 from ssge.io.sql import is_sql, parse, read_tables
-from ssge.io.tables import ParquetTable, Table, is_frame, named
+from ssge.io.tables import Table, is_frame, named
 from ssge.schema import FeatureSchema, LeftOut
 
 log = logging.getLogger(__name__)
+
+_TWO_TABLES = {"graphml": read_graphml, "gml": read_gml}
+_PARTS = {"npz": read_npz, "torch": read_torch, "matrix market": read_matrix_market}
+"""Readers of a whole graph by the kind of its file: as tables of edges and nodes, or as arrays."""
 
 Column = str | int
 """A column by its name, or by its position from 0."""
@@ -145,31 +149,9 @@ def open_stored(path: Path, given: Sequence[str] = (), like: Any = None) -> Stor
     return stored
 
 
-def _with_own_nodes(edges: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:
-    """Split a source that holds its own nodes into edges and the option ``nodes``; return others unchanged."""
-    limit, nodes = options.limit or LIMIT, None
-    if is_sql(edges):
-        edges, nodes = read_tables(parse(edges), limit)
-        return edges, options if options.nodes is not None else replace(options, nodes=nodes)
-    if hasattr(edges, "is_multigraph"):
-        edges, nodes = from_networkx(edges, "edges")
-    elif isinstance(edges, str | Path):
-        path, readers = Path(edges), {"graphml": read_graphml, "gml": read_gml}
-        if (kind := kind_of(path)) in readers:
-            edges, nodes = readers[kind](path, limit)
-    if nodes is None:
-        return edges, options
-    if options.nodes is not None:
-        raise InputError("nodes goes with an edge table or a matrix; this graph has its own nodes.")
-    if (options.source, options.target, options.id) != (None, None, None):
-        raise InputError("source, target and id name columns of tables; this graph has its own ends.")
-    return edges, replace(options, nodes=nodes, source="source", target="target", id="id")
-
-
 def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, name: str) -> Graph:
     """Open the source, read nodes and edges, make the features, and validate the graph."""
-    edges, options = _with_own_nodes(edges, options)
-    found = _opened(edges, options, schema)
+    found, options = _opened(edges, options, schema)
     rows = _nodes(found, options, schema, where)
     kept = None if isinstance(edges, Graph) else schema.direction
     if kept and options.direction not in (None, kept):
@@ -185,10 +167,8 @@ def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, n
     if rows is not None and not schema.fitted:
         ends = array_of(parts.edges, "edges")
         raws, schema = without_labels(raws, rows, ends, options, schema, where)
-    if not parts.num_nodes:
-        raise InputError(f"{where} has no nodes.")
     labels = parts.labels if options.label is not None else None
-    if parts.labels is not None and len(parts.labels) < parts.num_nodes:
+    if parts.labels is not None and len(parts.labels) < (parts.num_nodes or 0):
         parts = parts._replace(labels=None)  # found unasked; nodes that were added have none
     default: Direction | None = None if isinstance(edges, Graph) else "both"  # a graph does not record how it was read
     sides = "both" if parts.undirected else direction or default
@@ -202,26 +182,37 @@ def _read(edges: Any, options: ReadOptions, schema: FeatureSchema, where: str, n
     return replace(graph, schema=schema)
 
 
-def _opened(edges: Any, options: ReadOptions, schema: FeatureSchema) -> Table | Parts:
-    """Return what ``edges`` holds: a table of edges, or the parts of a graph."""
+def _opened(edges: Any, options: ReadOptions, schema: FeatureSchema) -> tuple[Table | Parts, ReadOptions]:
+    """Return a table of edges, or the parts of a graph, and the options, with the nodes of a graph that has its own."""
+    limit, nodes, found = options.limit or LIMIT, None, None
+    if is_sql(edges):
+        edges, nodes = read_tables(parse(edges), limit)
+        nodes = nodes if options.nodes is None else options.nodes
+        return open_edges(edges, options, schema), replace(options, nodes=nodes)
     if isinstance(edges, Graph):
-        return Parts(edges.features, edges.edges, edges.weights, edges.labels, edges.node_ids, edges.num_nodes)
-    if sp.issparse(edges):
-        return from_adjacency(edges)
-    if not isinstance(edges, str | Path) and not is_frame(edges) and is_graph(edges):
-        return take_apart(edges, (), options.weight if isinstance(options.weight, str) else None)
-    if isinstance(edges, str | Path):
-        path, limit = Path(edges), options.limit or LIMIT
+        found = Parts(edges.features, edges.edges, edges.weights, edges.labels, edges.node_ids, edges.num_nodes)
+    elif sp.issparse(edges):
+        found = from_adjacency(edges)
+    elif hasattr(edges, "is_multigraph"):
+        edges, nodes = from_networkx(edges, "edges")
+    elif isinstance(edges, str | Path):
+        path = Path(edges)
         kind = kind_of(path)
-        if kind == "folder":
-            for folder in (path, path / "raw"):
-                if (folder / "edge.csv.gz").is_file():
-                    return read_ogb({file.name: file for file in folder.glob("*.csv.gz")}, limit)
-            return ParquetTable(path, limit)
-        readers = {"npz": read_npz, "torch": read_torch, "matrix market": read_matrix_market}
-        if kind in readers:
-            return readers[kind](path, limit)
-    return open_edges(edges, options, schema)
+        if kind in _TWO_TABLES:
+            edges, nodes = _TWO_TABLES[kind](path, limit)
+        elif kind in _PARTS:
+            found = _PARTS[kind](path, limit)
+        elif folder := next((f for f in (path, path / "raw") if (f / "edge.csv.gz").is_file()), None):
+            found = read_ogb({file.name: file for file in folder.glob("*.csv.gz")}, limit)
+    elif not is_frame(edges) and is_graph(edges):
+        found = take_apart(edges, (), options.weight if isinstance(options.weight, str) else None)
+    if nodes is not None:
+        if options.nodes is not None:
+            raise InputError("nodes goes with an edge table or a matrix; this graph has its own nodes.")
+        if (options.source, options.target, options.id) != (None, None, None):
+            raise InputError("source, target and id name columns of tables; this graph has its own ends.")
+        options = replace(options, nodes=nodes, source="source", target="target", id="id")
+    return found or open_edges(edges, options, schema), options
 
 
 def _nodes(found: Table | Parts, options: ReadOptions, schema: FeatureSchema, where: str) -> Nodes | None:
@@ -254,16 +245,13 @@ def read_columns(edges: Any, schema: FeatureSchema, reading: Mapping[str, Any]) 
     """
     if not schema.table_columns:
         return None
-    where = str(edges)
-    edges, options = _with_own_nodes(edges, ReadOptions(**reading))
-    return _nodes(_opened(edges, options, schema), options, schema, where)
+    return _nodes(*_opened(edges, ReadOptions(**reading), schema), schema, str(edges))
 
 
 def own_nodes(path: Path) -> Table | None:
     """Return the node table of a GraphML or GML file, with all attributes; None for any other file."""
-    options: Any = _with_own_nodes(path, ReadOptions())[1]
-    nodes: Table | None = options.nodes
-    return nodes
+    read = _TWO_TABLES.get(kind_of(path))
+    return read(path, LIMIT)[1] if read else None
 
 
 def _refuse_swapped(edges: Table, nodes: Table) -> None:

@@ -83,29 +83,23 @@ class ParquetTable:
     free, form, undirected = False, "", False
 
     def __init__(self, path: Path, limit: int) -> None:
-        self.where = printable(str(path))
-        parts = sorted(p for p in path.rglob("*.parquet") if p.name[0] not in "._") if path.is_dir() else [path]
-        if not parts:
+        self.where, self._limit = printable(str(path)), limit
+        self._files = sorted(p for p in path.rglob("*.parquet") if p.name[0] not in "._") if path.is_dir() else [path]
+        if not self._files:
             raise InputError(f"{path} is a folder without Parquet files.")
-        self.names: list[str] = []
-        self._files: list[Path] = []
-        self._ends: list[int] = []
-        size = packed = 0
-        for part in parts:
+        rows, size, self.names = [], 0, list[str]()
+        for part in self._files:
             with explained(f"{part} cannot be read as Parquet"), pq.ParquetFile(part) as file:
-                found = file.metadata
-                size += declared_size(found)
-                packed += part.stat().st_size
+                rows.append(file.metadata.num_rows)
+                size += declared_size(file.metadata)
                 names = list(file.schema_arrow.names)
-            refuse_unpacking(path, size, packed, limit)
-            if self._files and names != self.names:
+            if rows[1:] and names != self.names:
                 raise InputError(f"{part} has the columns {shown(names)}, the parts before it {shown(self.names)}.")
             self.names = names
-            self._files.append(part)
-            self._ends.append(found.num_rows + sum(self._ends[-1:]))
+        refuse_unpacking(path, size, sum(part.stat().st_size for part in self._files), limit)
+        self._ends = np.cumsum(rows)
         if not self._ends[-1]:
             raise InputError(f"{path} has no rows.")
-        self._limit = limit
 
     def read(self, columns: Sequence[int], text: Collection[int] = ()) -> Any:
         """Return columns as a pyarrow table."""

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, UnknownNameError
 from ssge.graph import Direction
+from ssge.ops.neighbors import check_count
 
 log = logging.getLogger(__name__)
 
@@ -115,8 +116,7 @@ def spectral_embedding(
     regular = degree.mean()
     if regular == 0:
         raise InputError("A spectral embedding needs at least one edge; received none.")
-    if not 1 <= k < num_nodes:
-        raise InputError(f"k must be 1..{num_nodes - 1} (one less than the number of nodes); received {k}.")
+    check_count(k, num_nodes)
     scale = 1 / np.sqrt(degree + regular)
     S = sp.csr_array(sp.diags_array(scale) @ A @ sp.diags_array(scale))
     return _signed(_leading(S, sp.csr_array(scale[:, None]), k, regular / num_nodes))
@@ -145,42 +145,29 @@ def _degree(structure: _Structure) -> _Columns:
 
 def _clustering(structure: _Structure) -> _Columns:
     neighbors = np.diff(structure.symmetric.indptr).astype(np.int64)
-    pairs = neighbors * (neighbors - 1)
-    share = 2 * _triangles(structure.symmetric, neighbors) / np.maximum(pairs, 1)
+    share = 2 * _triangles(structure.symmetric, neighbors) / np.maximum(neighbors * (neighbors - 1), 1)
     return share[:, None], ["clustering"]
 
 
-def _triangles(adjacency: sp.csr_array, neighbors: NDArray[np.int64]) -> NDArray[np.int64]:
+def _triangles(adjacency: sp.csr_array, neighbors: NDArray[np.int64]) -> NDArray[np.float64]:
     """Count the triangles of each node: O(m^(3/2)) time for any degree distribution, bounded memory.
 
     Edges point to the end with more neighbors, so that no node has more than sqrt(2 m) of them going out, and each
-    triangle is found once: as an edge u -> v followed by v -> w, closed by u -> w.
+    triangle is found once: as an edge u -> v whose ends both point to a third node.
     """
-    n = neighbors.size
-    entries = adjacency.tocoo()
-    rank = np.empty(n, dtype=np.int64)
-    rank[np.argsort(neighbors, kind="stable")] = np.arange(n)
-    source, target = rank[entries.row], rank[entries.col]
-    key = np.sort((source * n + target)[source < target])
-    source, target = key // n, key % n
-    first = np.searchsorted(source, np.arange(n + 1))
-    wedges = np.diff(first)[target]
-    ends = np.cumsum(wedges)
-    found = np.zeros(n, dtype=np.int64)
-    start = 0
-    while start < key.size:
-        passed = ends[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, passed + _ENTRIES, side="right")))
-        edge = np.repeat(np.arange(start, stop), wedges[start:stop])
-        # The position of a wedge among those of its edge determines its edge of v.
-        place = np.arange(edge.size) - (ends[edge] - wedges[edge] - passed)
-        u, v, w = source[edge], target[edge], target[first[target[edge]] + place]
-        wanted = u * n + w
-        closed = key[np.minimum(np.searchsorted(key, wanted), key.size - 1)] == wanted
-        for corner in (u, v, w):
-            found += np.bincount(corner[closed], minlength=n)
-        start = stop
-    return found[rank]
+    order = np.argsort(neighbors, kind="stable")
+    ahead = sp.triu(adjacency[order][:, order], format="csr")
+    ahead.data[:] = 1
+    source, target = ahead.nonzero()
+    found = np.zeros(neighbors.size)
+    step = max(1, _ENTRIES // max(1, np.diff(ahead.indptr).max(initial=0)))
+    for start in range(0, source.size, step):
+        u, v = source[start : start + step], target[start : start + step]
+        third = ahead[u].multiply(ahead[v])
+        for ends in (u, v):
+            found[order] += np.bincount(ends, third.sum(axis=1), neighbors.size)
+        found[order] += third.sum(axis=0)
+    return found
 
 
 def _normalized(adjacency: sp.csr_array) -> tuple[sp.csr_array, NDArray[np.float64]]:
@@ -195,10 +182,10 @@ def _return(structure: _Structure) -> _Columns:
     """Return the diagonals of P^2 .. P^8, which are those of S^2 .. S^8.
 
     S is symmetric, so (S^(a+b))_ii is the inner product of row i of S^a and row i of S^b, and four products with S
-    are enough. Up to 2^31 nodes times edges the rows are computed, a block of nodes at a time: O(n m). Above, they
-    are replaced by their products with 256 vectors of random signs (fixed seed): E[(S^a g)_i (S^b g)_i] is the inner
-    product, hence unbiased, with a deviation of at most sqrt(2/256) = 9 % of the value for even steps; O(256 m).
-    Two steps are always exact. Memory is O(n) plus one block in both cases.
+    are enough. It is the sum of (S^a g)_i (S^b g)_i over the unit vectors g, a block of them at a time: O(n m). Above
+    2^31 nodes times edges it is the mean over 256 vectors of random signs (fixed seed) instead: unbiased, with a
+    deviation of at most sqrt(2/256) = 9 % of the value for even steps; O(256 m). Two steps are always exact. Memory is
+    O(n) plus one block in both cases.
     """
     S, _ = _normalized(structure.symmetric)
     n = S.shape[0]
@@ -211,21 +198,12 @@ def _return(structure: _Structure) -> _Columns:
     if not exact:
         log.info("Return probabilities of %s nodes are estimated with %d random vectors.", f"{n:,}", _PROBES)
     for start in range(0, count, width):
-        stop = min(start + width, count)
-        if exact:
-            block = np.zeros((n, stop - start))
-            block[np.arange(start, stop), np.arange(stop - start)] = 1
-        else:
-            block = rng.choice([-1.0, 1.0], size=(n, stop - start))
-        powers = [block]
+        size = min(width, count - start)
+        powers = [np.eye(n, size, -start) if exact else rng.choice([-1.0, 1.0], size=(n, size)) / np.sqrt(count)]
         for _ in range(half):
             powers.append(S @ powers[-1])
         for column, step in enumerate(STEPS):
-            products = powers[step // 2] * powers[step - step // 2]
-            if exact:
-                matrix[start:stop, column] = products.sum(axis=0)
-            else:
-                matrix[:, column] += products.sum(axis=1) / count
+            matrix[:, column] += (powers[step // 2] * powers[step - step // 2]).sum(axis=1)
     matrix[:, STEPS.index(2)] = S.multiply(S).sum(axis=1)
     return matrix, [f"return_{step}" for step in STEPS]
 

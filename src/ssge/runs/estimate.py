@@ -252,17 +252,13 @@ class _PeakMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]
         result = func(*args, **(kwargs or {}))
         for tensor in tree_leaves(result):
             if isinstance(tensor, Tensor) and tensor.layout is torch.strided:
-                self._count(tensor.untyped_storage())
+                storage: Any = tensor.untyped_storage()
+                if not hasattr(storage, "_counted"):
+                    storage._counted = True
+                    self._add(storage.nbytes())
+                    weakref.finalize(storage, self._add, -storage.nbytes())
         return result
 
-    def _count(self, storage: Any) -> None:
-        if getattr(storage, "_counted", False):
-            return
-        storage._counted = True
-        size = storage.nbytes()
+    def _add(self, size: int) -> None:
         self.now += size
         self.peak = max(self.peak, self.now)
-        weakref.finalize(storage, self._free, size)
-
-    def _free(self, size: int) -> None:
-        self.now -= size

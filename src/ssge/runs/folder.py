@@ -47,11 +47,6 @@ class RunFolder:
         return self.path / storage.WORK
 
     @property
-    def work_config(self) -> Path:
-        """The resolved settings of an unfinished run."""
-        return self.work / CONFIG
-
-    @property
     def checkpoint(self) -> Path:
         """State of an unfinished training."""
         return self.work / CHECKPOINT
@@ -59,7 +54,7 @@ class RunFolder:
     @property
     def unfinished(self) -> bool:
         """Whether there is a run to resume."""
-        return self.work_config.exists()
+        return (self.work / CONFIG).exists()
 
     @property
     def complete(self) -> bool:
@@ -98,11 +93,12 @@ class RunFolder:
                 self.path.rmdir()
 
     def _check(self, force: bool, resume: bool) -> None:
-        if foreign := storage.foreign_files(self.path, FILES, RECORD):
+        there = storage.checksums(self.path)
+        known = {*there, storage.SUMS} if RECORD in there else set()
+        if foreign := [name for name in (*FILES, storage.SUMS) if (self.path / name).exists() and name not in known]:
             raise InputError(
                 f"{self.path} holds {foreign[0]}, which no run of this version has written; choose another folder."
             )
-        there = bool(storage.checksums(self.path))
         if resume and there and not self.unfinished:
             raise InputError(f"The run in {self.path} is complete; nothing to resume.")
         if (there or self.unfinished) and not (force or (resume and self.unfinished)):
@@ -120,7 +116,7 @@ class RunFolder:
     def begin(self, settings: dict[str, Any]) -> None:
         """Write the settings of a claimed run, unless a checkpoint holds those that the run began with."""
         if not self.checkpoint.exists():
-            with atomic(self.work_config) as temporary:
+            with atomic(self.work / CONFIG) as temporary:
                 temporary.write_text(write_toml(settings), "utf-8")
 
     @contextmanager

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ssge.datasets import facts_of, load
 from ssge.errors import InputError, UnknownNameError, cut, printable, shown
-from ssge.io.embeddings import alike, find_ids
+from ssge.io.embeddings import find_ids
 from ssge.io.nodes import ID, KNOWN, codes
 from ssge.io.options import ReadOptions
 from ssge.io.reading import own_nodes
@@ -98,8 +98,7 @@ class Names:
         found = [row for row, text in enumerate(texts) if text == name]
         found = found or [row for row, text in enumerate(texts) if text.casefold() == name.casefold()]
         if not found:
-            known = [*map(str, self.node_ids.tolist()), *filter(None, texts)]
-            raise UnknownNameError("node", name, alike(name, known))
+            raise UnknownNameError("node", name, [*map(str, self.node_ids.tolist()), *filter(None, texts)])
         if len(found) > 1:
             cells = (self.cells(row) for row in found[:_MOST_LISTED])
             some = ", ".join(" ".join(filter(None, (node, *others))) for node, _, *others in cells)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from pydantic import ValidationError
@@ -22,17 +22,8 @@ from ssge.training.device import Precision, choose_device, choose_precision
 _CPU = torch.device("cpu")
 
 
-@dataclass(frozen=True)
-class Start:
-    """A trained model that a run starts from.
-
-    Attributes
-    ----------
-    method
-        The model.
-    name
-        Where it came from, for the record.
-    """
+class Start(NamedTuple):
+    """A trained model that a run starts from, and the name of its origin for the record."""
 
     method: Method
     name: str

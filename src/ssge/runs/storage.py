@@ -42,15 +42,13 @@ def checksums(folder: Path) -> dict[str, str]:
     return {line[2]: line[1] for line in lines if line} if all(lines) else {}
 
 
-def verify(folder: Path, *names: str) -> None:
-    """Refuse files that are not as they were written."""
-    sums = checksums(folder)
-    for name in names:
-        path = folder / name
-        if not path.is_file():
-            raise InputError(f"{folder} is not a complete run: {name} is missing.")
-        if sums.get(name) != file_digest(path):
-            raise InputError(f"{path} was damaged or changed after it was written: its checksum is not that in {SUMS}.")
+def verify(folder: Path, name: str) -> None:
+    """Refuse a file that is not as it was written."""
+    path = folder / name
+    if not path.is_file():
+        raise InputError(f"{folder} is not a complete run: {name} is missing.")
+    if checksums(folder).get(name) != file_digest(path):
+        raise InputError(f"{path} was damaged or changed after it was written: its checksum is not that in {SUMS}.")
 
 
 @contextmanager
@@ -140,13 +138,6 @@ def staged(folder: Path, name: str) -> Path:
     new = folder / WORK / "new"
     new.mkdir(parents=True, exist_ok=True)
     return new / name
-
-
-def foreign_files(folder: Path, names: list[str], marker: str) -> list[str]:
-    """Return the files of some names that no run has written; a run is there if the sums list the marker."""
-    ours = checksums(folder)
-    known = ours.keys() | {SUMS} if marker in ours else set()
-    return [name for name in [*names, SUMS] if (folder / name).exists() and name not in known]
 
 
 def _opened(path: Path) -> IO[str]:
