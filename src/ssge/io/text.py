@@ -7,7 +7,7 @@ import itertools
 import logging
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,6 @@ _LONGEST = 1 << 25
 """Bytes of the longest row, 32 MiB."""
 _MOST_COLUMNS = 1_000_000
 _WIDE = 10_000  # a task per column and block costs more than it gains
-
-csv.field_size_limit(max(_LONGEST, csv.field_size_limit()))  # one for the whole process; by default 128 KiB
 
 
 class TextTable:
@@ -245,13 +243,16 @@ class TextTable:
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the line of each row, and its fields."""
         text = (line.decode("utf-8", "surrogateescape") for line in _lines(self._pieces()))
-        reader = csv.reader(text, delimiter=self._delimiter)
-        began = 0
-        with suppress(csv.Error):  # the line stays unknown
-            for row in reader:
-                if row:
-                    yield self._before + began + 1, row
-                began = reader.line_num
+        with _long_fields():
+            reader = csv.reader(text, delimiter=self._delimiter)
+            began = 0
+            try:
+                for row in reader:
+                    if row:
+                        yield self._before + began + 1, row
+                    began = reader.line_num
+            except csv.Error:  # the line stays unknown
+                return
 
     def place(self, row: int) -> str:
         """Return the line of a row, counted from 0."""
@@ -271,6 +272,16 @@ def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield rest
 
 
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """Let the reader of Python take fields of more than 128 KiB; its limit is one for the whole process."""
+    before = csv.field_size_limit(_LONGEST)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
 def _delimiter(lines: Sequence[str]) -> str:
     """Return the delimiter that the rows agree on, else the one that most of them have, else a blank."""
     counts = {d: [len(row) for row in _fields(lines, d)] for d in DELIMITERS}
@@ -288,7 +299,8 @@ def _fields(lines: Sequence[str], delimiter: str) -> list[list[str]]:
     if delimiter == " ":
         lines = [" ".join(line.split()) for line in lines]
     try:
-        return list(csv.reader(lines, delimiter=delimiter))
+        with _long_fields():
+            return list(csv.reader(lines, delimiter=delimiter))
     except csv.Error:  # a stray carriage return
         return [line.split(delimiter) for line in lines]
 
