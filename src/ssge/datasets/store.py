@@ -9,7 +9,7 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -78,14 +78,20 @@ def _what_to_do(facts: Facts, absent: Sequence[File], found: dict[str, Path], fo
 
 def _download(url: str, wanted: Sequence[File], cache: Path, title: str) -> None:
     """Download a file, or an archive with several of them, into the cache."""
+    import pooch
+
+    pooch.get_logger().setLevel(logging.WARNING)
     log.info("%s: downloading %s.", title, url)
     cache.mkdir(parents=True, exist_ok=True)
+    progress = _Progress(f"{title}: {url}")
     with tempfile.TemporaryDirectory(prefix=".download-", dir=cache) as folder:
-        received = Path(folder) / "download"
-        with received.open("wb") as target:
-            target.writelines(_blocks(url, f"{title}: {url}"))
+        downloader = pooch.HTTPDownloader(
+            progressbar=progress, chunk_size=_CHUNK, timeout=_TIMEOUT_SECONDS, hooks={"response": refuse_downgrade}
+        )
+        with progress.bar:
+            received = pooch.retrieve(url, None, fname="download", path=folder, downloader=downloader)
         for file in wanted:
-            content, origin = received, url
+            content, origin = Path(received), url
             if file.member is not None:
                 with zipfile.ZipFile(received) as archive:
                     if (size := archive.getinfo(file.member).file_size) > MOST_BYTES:
@@ -104,25 +110,29 @@ def refuse_downgrade(response: Any, *_: Any, **__: Any) -> None:
             raise OSError(f"{response.url} leads to {target}, which is not https")
 
 
-def _blocks(url: str, label: str) -> Iterator[bytes]:
-    """Yield what is at an address, with a bar on a terminal; more than `MOST_BYTES` are an error."""
-    import requests
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+class _Progress:
+    """The progress that pooch reports: shown on a terminal; more than `MOST_BYTES` are an error."""
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
-    hooks, received = {"response": refuse_downgrade}, 0
-    with bar, requests.get(url, stream=True, timeout=_TIMEOUT_SECONDS, hooks=hooks) as response:
-        response.raise_for_status()
-        total = int(response.headers.get("content-length", 0))
-        task = bar.add_task(label, total=total or None)
-        for block in response.iter_content(_CHUNK):
-            received += len(block)
-            bar.update(task, completed=received)
-            if max(total, received) > MOST_BYTES:
-                raise OSError(f"more than {MOST_BYTES:,} bytes")
-            yield block
+    def __init__(self, label: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+        hidden = not sys.stderr.isatty()
+        self.bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=hidden)
+        self.total, self._received, self._task = 0, 0, self.bar.add_task(label, total=None)
+
+    def update(self, size: int) -> None:
+        self._received += size
+        if max(self.total, self._received - _CHUNK) > MOST_BYTES:  # pooch counts the last chunk as a full one
+            raise OSError(f"more than {MOST_BYTES:,} bytes")
+        self.bar.update(self._task, total=self.total or None, completed=self._received)
+
+    def reset(self) -> None:
+        self._received = 0
+
+    def close(self) -> None:
+        self.bar.stop()
 
 
 def _verify(path: Path, file: File, where: Path | str) -> None:
