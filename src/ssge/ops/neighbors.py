@@ -6,7 +6,7 @@ ties, and cannot recover which of several equal rows it dropped.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ssge.errors import InputError, UnknownNameError
 
 Metric: TypeAlias = Literal["cosine", "euclidean"]
+METRICS: tuple[Metric, ...] = ("cosine", "euclidean")
 
 _ENTRIES = 1 << 25  # similarities in memory at once
 
@@ -72,8 +73,8 @@ def comparable(vectors: NDArray[np.floating[Any]], metric: Metric) -> NDArray[np
     database that ranks the exported vectors by cosine finds the same neighbors. A row of zeros has cosine 0 with all
     rows. For distances, the mean is subtracted, which changes no distance but improves precision.
     """
-    if metric not in get_args(Metric):
-        raise UnknownNameError("metric", metric, get_args(Metric))
+    if metric not in METRICS:
+        raise UnknownNameError("metric", metric, METRICS)
     if metric == "euclidean":
         return np.asarray(vectors - vectors.mean(axis=0))
     peak = np.abs(vectors).max(axis=1, keepdims=True)  # divided out first, so that no square underflows or overflows
