@@ -67,8 +67,8 @@ def protocols(recipe: Recipe) -> list[str]:
     """Return the protocols to score a recipe by, its own last: its summary holds the scores of all."""
     if recipe.dataset not in GRAPHS or (recipe.method == OURS and recipe.name != f"{OURS}/{recipe.dataset}"):
         return [recipe.protocol]
-    names = [*([RANDOM] if recipe.method in AT_RANDOM else []), *BOTH]
-    return sorted(names, key=lambda name: name == recipe.protocol)
+    names = [*([RANDOM] if recipe.method in AT_RANDOM else []), *BOTH, recipe.protocol]
+    return sorted(dict.fromkeys(names), key=lambda name: name == recipe.protocol)
 
 
 def folder_of(recipe: Recipe) -> Path:
@@ -275,7 +275,8 @@ def section(dataset: str, summaries: Sequence[Summary]) -> str:
         "published accuracy %", "recipe",
     )  # fmt: skip
     basis = sorted({f"- {basis_of(one)}" for one in summaries})
-    body = ["\n".join(basis), table(headings, lines, (0, 1, 10)).rstrip("\n"), *at_random(summaries)]
+    body = ["\n".join(basis), table(headings, lines, (0, 1, 10)).rstrip("\n"), *by_own_probe(summaries)]
+    body += at_random(summaries)
     return "\n\n".join([f"## {dataset}", *body])
 
 
@@ -306,6 +307,14 @@ def over_seeds(row: Row, mean: str, std: str) -> str:
     if getattr(row, mean) is None:
         return "-"
     return f"{getattr(row, mean):.2f}" + (f" ± {getattr(row, std):.2f}" if row.seeds > 1 else "")
+
+
+def by_own_probe(summaries: Sequence[Summary]) -> list[str]:
+    """Return what methods reach by the probe of their own papers, in one sentence, if it has no column."""
+    some = [one for one in summaries if one.protocol.name not in BOTH]
+    found = [(rows(own(one), one.protocol.name)[0], one.protocol.name) for one in some]
+    figures = [f"{row.name} {over_seeds(row, 'accuracy', 'encoder_std')} (`{name}`)" for row, name in found]
+    return [f"By the probe of their own papers: {', '.join(figures)}."] if figures else []
 
 
 def at_random(summaries: Sequence[Summary]) -> list[str]:

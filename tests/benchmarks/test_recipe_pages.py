@@ -184,6 +184,7 @@ def test_the_recipe_s_own_protocol_comes_last() -> None:
         recipe = load_recipe(name)
         assert script.protocols(recipe)[-1] == recipe.protocol
     assert script.protocols(load_recipe("bgrl/cora")) == ["paper", "paper-lbfgs"]
+    assert script.protocols(load_recipe("dgi/cora")) == ["paper", "paper-lbfgs", "last-step"]
     assert script.protocols(load_recipe("rgrl/cora")) == ["random", "paper-lbfgs", "paper"]
 
 

@@ -60,6 +60,17 @@ def test_test_labels_change_the_accuracy_and_nothing_else() -> None:
         assert np.mean(honest.accuracies) > np.mean(spoiled.accuracies) + 0.3
 
 
+def test_the_last_step_counts_whatever_validation_nodes_say() -> None:
+    graph = named("citeseer", PUBLIC)
+    assert graph.labels is not None
+    scores = evaluate(embedding(), graph, quick("last-step"), facts=DATASETS["citeseer"])
+    assert scores.probe["weight_decay"] == 1e-2 and scores.probe["steps"] == scores.probe["every"] == 300
+    labels = graph.labels.copy()
+    labels[PUBLIC.valid] = (labels[PUBLIC.valid] + 1) % 3
+    other = evaluate(embedding(), replace(graph, labels=labels), quick("last-step"), facts=DATASETS["citeseer"])
+    assert other.accuracies == scores.accuracies and other.valid_accuracies != scores.valid_accuracies
+
+
 def test_random_splits_are_those_of_a_graph_without_public_ones() -> None:
     public, none = named("cora", PUBLIC), named("cora")
     scores = evaluate(embedding(), public, quick("random"))
