@@ -69,14 +69,17 @@ def progress(epochs: int, title: str) -> Iterator[Callable[[Epoch], None]]:
 
 def _lines(epochs: int, title: str) -> Callable[[Epoch], None]:
     """Return an observer that prints the first epoch, the last one, and some between."""
-    began, shown, done = time.monotonic(), 0.0, 0
+    began, first, shown = 0.0, 0, 0.0
 
     def show(line: Epoch) -> None:
-        nonlocal shown, done
-        epoch, now, done = int(line["epoch"]), time.monotonic(), done + 1
-        if epoch == epochs or not shown or now - shown >= _SECONDS:
-            left = (now - began) / done * (epochs - epoch)
-            print(f"{title}: epoch {epoch}/{epochs}  {_terms(line)}  {left:.0f} s left", file=sys.stderr, flush=True)
+        nonlocal began, first, shown
+        epoch, now = int(line["epoch"]), time.monotonic()
+        if not first:
+            began, first = now, epoch
+        if epoch in (first, epochs) or now - shown >= _SECONDS:
+            done = epoch - first
+            left = f"  {(now - began) / done * (epochs - epoch):.0f} s left" if done else ""
+            print(f"{title}: epoch {epoch}/{epochs}  {_terms(line)}{left}", file=sys.stderr, flush=True)
             shown = now
 
     return show
