@@ -88,14 +88,14 @@ def embedding_map(
     if not placed.scaled:
         axes.set(xticks=[], yticks=[])
     of_all = f" of {len(vectors):,}" if len(shown) < len(vectors) else ""
-    kinds = f", {len(present)} class{'es' * (len(present) > 1)}" if present else ""
+    kinds = f", {_counted(len(present))}" if present else ""
     axes.set_title(f"{len(shown):,}{of_all} nodes{kinds}", loc="left", fontsize=10, color=MUTED)
 
     entries: dict[str, list[Any]] = {}
     if families:
         for family, members in families.items():
             ends = sorted({0, len(members) // 2, len(members) - 1})
-            entries[f"{family}, {len(members)} class{'es' * (len(members) > 1)}"] = [colors[members[k]] for k in ends]
+            entries[f"{family}, {_counted(len(members))}"] = [colors[members[k]] for k in ends]
     elif len(present) <= len(PALETTE):
         entries = {name: [color] for name, color in zip(names, colors, strict=True)}
     if present and shown[0] < 0:
@@ -128,6 +128,10 @@ def class_colors(names: Sequence[str]) -> tuple[Array, Array, dict[str, list[int
             colors[k] = (1 - abs(step)) * canvas.rgb(hue) + max(step, 0.0)  # towards black or white
             dark[k] = 0.6 * canvas.rgb(hue)
     return colors, dark, families if grouped else {}
+
+
+def _counted(classes: int) -> str:
+    return f"{classes} class" if classes == 1 else f"{classes} classes"
 
 
 def _side_legend(figure: Figure, entries: Mapping[str, Sequence[Any]], title: str | None) -> None:
