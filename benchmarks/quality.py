@@ -4,14 +4,13 @@ Each graph is fitted without a recipe with several encoder seeds. Rows: raw feat
 SSGC and NAFS, features reduced to 512 columns as in the embedding; the encoder's output alone, which was the default
 before; and the default. Scores: accuracy of logistic regression on random 1:1:8 splits, its penalty chosen on
 validation nodes (protocol ``random``); NMI of k-means; share of the 10 nearest neighbors that have the class of a node.
-Graphs that are not in the catalog are read from ``SSGE_DATA/more``. Finished graphs are kept; ``--again`` runs them
-anew.
+Graphs that are not in the catalog are read from ``SSGE_DATA/more``. Graphs of a record that is not stale are kept;
+``--again`` starts anew.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import time
 from functools import partial
@@ -22,7 +21,6 @@ import numpy as np
 from torch import Tensor
 
 import pages
-from pages import RESULTS
 from pages import table as markdown
 from ssge.datasets import load
 from ssge.datasets.splits import random_splits
@@ -206,12 +204,11 @@ if __name__ == "__main__":
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--graphs", nargs="+", default=GRAPHS, choices=GRAPHS)
-    parser.add_argument("--again", action="store_true", help="run graphs again whose figures are there")
+    parser.add_argument("--again", action="store_true", help="run all graphs again")
     options = parser.parse_args()
-    path = RESULTS / "quality.json"
-    figures: dict[str, Any] = json.loads(path.read_text())["figures"] if path.exists() else {}
+    figures: dict[str, Any] = {} if options.again else pages.figures_of("quality")
     for chosen in options.graphs:
-        if chosen not in figures or options.again:
+        if chosen not in figures:
             figures[chosen] = measure(chosen, options.seeds, options.splits)
             pages.write("quality", figures)
             ours, error, best, row = compared(figures[chosen], "accuracy")

@@ -4,13 +4,13 @@ Eighteen settings of SSGE on each graph: half, once and twice the epochs and a t
 uniformity that the default has, each with what was learned alone and with propagated features beside it. Each embedding
 gets seven label-free figures, its validation accuracy (random 1:1:8 splits) and its NMI. For each figure the page shows
 the rank correlation with both within a graph, and what is lost by taking the setting with the largest figure, beside
-the default and a random pick. Test nodes play no part. Finished graphs are kept; ``--again`` runs them anew.
+the default and a random pick. Test nodes play no part. Graphs of a record that is not stale are kept; ``--again``
+starts anew.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +20,6 @@ from scipy.stats import spearmanr
 from torch import Tensor
 
 import pages
-from pages import RESULTS
 from pages import table as markdown
 from quality import graph_of
 from ssge.datasets.splits import random_splits
@@ -192,12 +191,11 @@ def block(record: Any) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--graphs", nargs="+", default=GRAPHS, choices=GRAPHS)
-    parser.add_argument("--again", action="store_true", help="run graphs again whose figures are there")
+    parser.add_argument("--again", action="store_true", help="run all graphs again")
     options = parser.parse_args()
-    path = RESULTS / "selection.json"
-    figures: dict[str, Any] = json.loads(path.read_text())["figures"] if path.exists() else {}
+    figures: dict[str, Any] = {} if options.again else pages.figures_of("selection")
     for chosen in options.graphs:
-        if chosen not in figures or options.again:
+        if chosen not in figures:
             figures[chosen] = measure(chosen)
             pages.write("selection", figures)
             lost = {name: judged(figures[chosen], name, "accuracy") for name in CRITERIA}
