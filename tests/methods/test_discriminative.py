@@ -158,20 +158,37 @@ def test_gmi_is_the_weighted_sum_of_three_terms(bounded: bool) -> None:
     torch.testing.assert_close(step(method), expected)
 
 
-@pytest.mark.parametrize("threshold", [0.0, 0.01])
-def test_mvgrl_scores_nodes_against_the_summary_of_the_other_view(threshold: float) -> None:
-    method: MVGRL = built("mvgrl", teleport=0.3, threshold=threshold)
-    x, (encoder, other), score = features(), method.encoders, method.discriminator
-    assert encoder is not other
-    a, s = adjacency(), diffusion(0.3, threshold)
+def mvgrl_outputs(method: MVGRL, a: Tensor, s: Tensor, x: Tensor, order: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the output of both views, and the loss of a step."""
+    (encoder, other), score = method.encoders, method.discriminator
     h1, h2, c1, c2 = (
-        gcn(*parts) for parts in ((encoder, a, x), (other, s, x), (encoder, a, x[ORDER]), (other, s, x[ORDER]))
+        gcn(*parts) for parts in ((encoder, a, x), (other, s, x), (encoder, a, x[order]), (other, s, x[order]))
     )
     assert score.bias is not None
     first, second = (bce(*(rows @ score.weight @ h.mean(0).sigmoid() + score.bias for rows in pair))
                      for h, pair in ((h1, (h2, c2)), (h2, (h1, c1))))  # fmt: skip
-    torch.testing.assert_close(step(method), (first + second) / 2)
+    return h1, h2, (first + second) / 2
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.01])
+def test_mvgrl_scores_nodes_against_the_summary_of_the_other_view(threshold: float) -> None:
+    method: MVGRL = built("mvgrl", teleport=0.3, threshold=threshold)
+    assert method.encoders[0] is not method.encoders[1]
+    h1, h2, loss = mvgrl_outputs(method, adjacency(), diffusion(0.3, threshold), features(), ORDER)
+    torch.testing.assert_close(step(method), loss)
     torch.testing.assert_close(method.embed(GRAPH), h1 + h2)
+
+
+def test_mvgrl_normalizes_a_batch_by_the_degrees_inside_it() -> None:
+    method: MVGRL = built("mvgrl", teleport=0.3, threshold=0.0, batch_nodes=30)
+    s, a = diffusion(0.3), torch.from_numpy(dense(GRAPH)) + torch.eye(80)
+    for batch, key in batches(method, method.prepare(GRAPH.without_labels()), KEY):
+        nodes = batch.graph.adjacency.pattern.nodes
+        inside = normalized(a[nodes][:, nodes]), s[nodes][:, nodes]
+        order = key.fold_in("shuffle").permutation(len(nodes))
+        torch.testing.assert_close(
+            method(batch, key).total, mvgrl_outputs(method, *inside, features()[nodes], order)[2]
+        )
 
 
 @pytest.mark.parametrize("name", ["mvgrl", "merit"])

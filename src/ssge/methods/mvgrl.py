@@ -11,8 +11,9 @@ from ssge.nn.encoders import GCN
 from ssge.nn.heads import Bilinear
 from ssge.objectives import Losses
 from ssge.objectives.mutual_information import cross_view
+from ssge.ops.adjacency import Adjacency, Pattern
 from ssge.ops.random import Key
-from ssge.views import ShuffleNodes
+from ssge.views import ShuffleNodes, View
 
 
 class MVGRLConfig(DiffusedConfig):
@@ -32,10 +33,11 @@ class MVGRL(DiffusedMethod):
     entries. Once before training: O(n^3) time and O(n^2) memory for S, less in large graphs.
 
     Differences from the released code: entries of S below ``threshold`` are dropped on all graphs, in the code on
-    CiteSeer only; a step uses all nodes, or a mini-batch drawn without replacement, whereas the code uses 4 windows of
-    2,000 nodes with consecutive ids; the number of epochs is fixed, whereas the code stops after 20 epochs without a
-    lower training loss; self-loops count once. Only the personalized PageRank diffusion is implemented, as in all its
-    results on nodes.
+    CiteSeer only; a step uses all nodes, or a mini-batch drawn without replacement and normalized by the degrees inside
+    it, as in DGL's example, whereas the code uses 4 windows of 2,000 nodes with consecutive ids and their degrees in
+    the whole graph; the number of epochs is fixed, whereas the code stops after 20 epochs without a lower training
+    loss; self-loops count once. Only the personalized PageRank diffusion is implemented, as in all its results on
+    nodes.
     """
 
     name = "mvgrl"
@@ -59,8 +61,21 @@ class MVGRL(DiffusedMethod):
 
     def forward(self, batch: Diffused, key: Key) -> Losses:
         """Return the cross-entropy of pairs of nodes with the summary of the other view."""
-        views = list(zip(batch[:2], self.encoders, strict=True))
+        views = list(zip((induced(batch.graph), batch.diffusion), self.encoders, strict=True))
         h1, h2 = (encoder(view) for view, encoder in views)
         corrupted1, corrupted2 = (encoder(self.corrupt(view, key)) for view, encoder in views)
         loss = cross_view(h1, h2, corrupted1, corrupted2, self.discriminator.weight, self.discriminator.bias)
         return Losses(loss, {"discrimination": loss.detach()})
+
+
+def induced(view: View) -> View:
+    """Return the view of a subgraph, normalized by the degrees inside it; a whole graph is returned as it is.
+
+    A random mini-batch holds few of the neighbors of its nodes. With degrees in the whole graph the output of a node
+    would be much smaller during training than in the embedding.
+    """
+    pattern = view.adjacency.pattern
+    if pattern.incident is None:
+        return view
+    inside = Pattern(pattern.incoming, pattern.weighted, pattern.nodes)
+    return view._replace(adjacency=Adjacency(inside, view.adjacency.normalization))
