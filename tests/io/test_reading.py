@@ -224,11 +224,14 @@ def test_columns_of_every_kind(tmp_path: Path) -> None:
     assert np.array_equal(ssge.read_graph(pa.table(EDGES), path, like=graph).features, graph.features)
 
 
-def test_missing_values_and_scale() -> None:
+def test_missing_values_and_scale(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     nodes = pa.table({"id": ["a", "b", "c", "d"], "v": [1.0, None, 3.0, float("nan")], "k": ["m", "m", None, "n"]})
     with pytest.raises(InputError, match="nodes, row 2, column 'v': the value is missing; missing='impute'"):
         ssge.read_graph(pa.table(EDGES), nodes)
+    assert "filled in" not in caplog.text
     graph = ssge.read_graph(pa.table(EDGES), nodes, missing="impute", scale="standard", columns=["v", "k"])
+    assert "column 'v': 2 missing values filled in." in caplog.text
     assert graph.schema is not None
     assert graph.schema.names == ("v", "v missing", "k=m", "k=n", "k missing")
     assert graph.features.tolist() == [[-1, 0, 1, 0, 0], [0, 1, 1, 0, 0], [1, 0, 0, 0, 1], [0, 1, 0, 1, 0]]

@@ -62,13 +62,13 @@ def make_features(
     expected, received = [column.name for column in columns], [raw.name for raw in raws]
     if expected != received:
         raise InputError(f"{where}: like expects the columns {shown(expected)}; received {shown(received)}.")
-    for raw in raws:
-        if count := int(raw.missing().sum()):
-            log.info("column %r: %s missing values filled in.", raw.name, f"{count:,}")
     if "laplacian" in schema.features and schema.fitted:
         log.warning("%s: its Laplacian coordinates are not comparable with those of another graph.", where)
     done = schema.model_copy(update={"columns": columns})
     table = [encode(raw, column) for raw, column in zip(raws, columns, strict=True)]
+    for raw in raws:  # only now: encoding refuses missing values unless they are to be filled in
+        if count := int(raw.missing().sum()):
+            log.info("column %r: %s missing values filled in.", raw.name, f"{count:,}")
     features, names = _joined(done, table, parts.edges, parts.weights, parts.num_nodes or 0)
     if schema.fitted and tuple(names) != schema.names:
         raise InputError(f"{where} has {len(names)} features, and {len(schema.names)} in like: {shown(names)}.")
