@@ -27,13 +27,14 @@ from ssge.evaluation import mean_std
 from ssge.experiments.compare import Summary
 from ssge.experiments.protocols import PROTOCOLS, Protocol
 from ssge.files import atomic
-from ssge.records import RunRecord, code_digest, commit, digest_of, machine, meaning
+from ssge.records import BLOCKS, RunRecord, code_digest, commit, digest_of, machine, meaning
 from ssge.runs.plan import resolve_config
 from ssge.runs.recipes import Recipe, load_recipe, recipes
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
 TRAINING = ("training.trainer", "evaluation", "methods.ssge")
+DEFAULT = (*TRAINING, BLOCKS)
 EFFICIENCY = ("methods.dgi", "methods.mvgrl", "methods.grace", "methods.homogcl")
 
 
@@ -48,7 +49,8 @@ class Page(NamedTuple):
 class Group(NamedTuple):
     """Records of one script (a pattern below ``results``), the modules that decide them, and their pages.
 
-    Summaries need no modules: each of their runs names the code of its own method.
+    Summaries need no modules: each of their runs names the code of its own method. Only scripts that embed with the
+    default name the module of its blocks.
     """
 
     script: str
@@ -68,15 +70,15 @@ GROUPS = (
         Page("docs/baselines.md", "baselines", "baselines"),
     )),
     Group("gaps", "gaps.json", ("training.trainer",), (Page("docs/reproduce.md", "gaps", "block"),)),
-    Group("quality", "quality.json", (*TRAINING, "experiments.references"), (
+    Group("quality", "quality.json", (*DEFAULT, "experiments.references"), (
         Page("docs/quality.md", "tables", "block"),
     )),
-    Group("selection", "selection.json", TRAINING, (Page("docs/selection.md", "tables", "block"),)),
+    Group("selection", "selection.json", DEFAULT, (Page("docs/selection.md", "tables", "block"),)),
     Group("clusters", "clusters.json", TRAINING, (Page("docs/clustering.md", "clusters", "block"),)),
     Group("bias", "bias.json", TRAINING, (Page("docs/clustering.md", "bias", "block"),)),
     Group("eigenvalue_floor", "eigenvalue_floor.json", TRAINING),
     Group("unseen_nodes", "unseen_nodes.json", TRAINING, (Page("docs/own-graph.md", "new nodes", "block"),)),
-    Group("links", "links.json", (*TRAINING, "tasks.links"), (Page("docs/links.md", "table", "block"),)),
+    Group("links", "links.json", (*DEFAULT, "tasks.links"), (Page("docs/links.md", "table", "block"),)),
     Group("outliers", "outliers.json", (*TRAINING, "tasks.outliers")),
     Group("speed", "speed.json", TRAINING, (
         Page("docs/speed.md", "speed", "block"),
@@ -184,7 +186,8 @@ def figures_of(script: str) -> Any:
 
 def code_of(group: Group) -> dict[str, str]:
     """Return the digests of a group's script and of the package's modules behind it."""
-    return {f"benchmarks/{group.script}.py": _script_digest(group.script), "ssge": digest_of(*group.code)}
+    code = digest_of(*group.code, without="" if BLOCKS in group.code else BLOCKS)
+    return {f"benchmarks/{group.script}.py": _script_digest(group.script), "ssge": code}
 
 
 def _script_digest(script: str) -> str:
@@ -212,7 +215,8 @@ def stale(path: Path) -> list[str]:
     found = read(path)
     if isinstance(found, Summary):
         runs = [(run, found.recipe.method if run.recipe else run.method) for run in found.records]
-        changed = [] if all(run.code == code_digest(name) for run, name in runs) else [_since(found.records[-1].code)]
+        today = all(run.code == code_digest(name, run.config) for run, name in runs)
+        changed = [] if today else [_since(found.records[-1].code)]
     else:
         now = code_of(next(group for group in GROUPS if path in RESULTS.glob(group.records)))
         changed = [_since(found.code.get(name, ""), name) for name, one in now.items() if found.code.get(name) != one]

@@ -9,6 +9,7 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -125,23 +126,34 @@ class RunRecord(Document):
     def now(cls, method: str, **facts: Any) -> RunRecord:
         """Return a record stamped with the machine, the date, the commit and a digest of the code."""
         date = datetime.now(UTC).isoformat(timespec="seconds")
-        stamp = {"machine": machine(), "date": date, "commit": commit(), "code": code_digest(method)}
+        stamp = {
+            "machine": machine(),
+            "date": date,
+            "commit": commit(),
+            "code": code_digest(method, facts.get("config")),
+        }
         return cls(method=method, **stamp, **facts)
 
 
-def code_digest(method: str) -> str:
+BLOCKS = "nn.blocks"
+"""Module that the paper's embedding, which has no blocks beside the learned one, does not use."""
+
+
+def code_digest(method: str, config: Mapping[str, Any] | None = None) -> str:
     """Return a digest of the code that determines the results of a method: training, evaluation and their imports.
 
-    Other methods are excluded.
+    Other methods are excluded, and so is `BLOCKS` if the settings are given and do not use it.
     """
-    return digest_of("training.trainer", "evaluation", f"methods.{method}")
+    unused = config is not None and len(config.get("blocks", ())) < 2
+    modules = ("training.trainer", "evaluation", f"methods.{method}")
+    return digest_of(*modules, without=BLOCKS if unused else "")
 
 
 @cache
-def digest_of(*modules: str) -> str:
-    """Return a digest of some modules of the package and of all modules that they import; unknown names are ignored.
+def digest_of(*modules: str, without: str = "") -> str:
+    """Return a digest of some modules of the package and of all modules that they import, except one of these.
 
-    Docstrings, comments, formatting, help texts and error messages are ignored.
+    Docstrings, comments, formatting, help texts and error messages are ignored, and so are unknown names.
     """
     root = Path(__file__).parent
     waiting = list(modules)
@@ -154,7 +166,8 @@ def digest_of(*modules: str) -> str:
             tree = meaning(path.read_text("utf-8"))
             seen[path] = ast.dump(tree)
             imported = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
-            waiting += [name.removeprefix("ssge.") for name in imported if name.startswith("ssge.")]
+            names = [name.removeprefix("ssge.") for name in imported if name.startswith("ssge.")]
+            waiting += [name for name in names if name != without]
     text = "\n".join(f"{path.relative_to(root)} {seen[path]}" for path in sorted(seen))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -76,7 +76,7 @@ def test_changed_code_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     record = pages.read(path)
     assert isinstance(record, pages.Record) and record.machine["torch"] and record.date
     assert pages.stale(path) == [] and pages.figures_of("bias") == {"cora": 1}
-    monkeypatch.setattr(pages, "digest_of", lambda *modules: "other")
+    monkeypatch.setattr(pages, "digest_of", lambda *modules, without: "other")
     assert pages.stale(path) == ["code of ssge has changed"] and pages.figures_of("bias") == {}
     monkeypatch.undo()
     monkeypatch.setattr(pages, "RESULTS", tmp_path)
@@ -90,11 +90,20 @@ def test_changed_code_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_changed_code_of_runs_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     summary = Summary.read(SUMMARY)
     for run in summary.records:
-        run.code = pages.code_digest("ssge" if run.recipe else run.method)
+        run.code = pages.code_digest("ssge" if run.recipe else run.method, run.config)
     summary.write(tmp_path / "cora.json")
     assert pages.stale(tmp_path / "cora.json") == []
-    monkeypatch.setattr(pages, "code_digest", lambda method: "other")
+    monkeypatch.setattr(pages, "code_digest", lambda method, config: "other")
     assert pages.stale(tmp_path / "cora.json") == ["code of ssge has changed"]
+
+
+def test_code_of_blocks_counts_only_where_an_embedding_has_them() -> None:
+    whole = pages.code_digest("ssge")
+    assert pages.code_digest("ssge", {"blocks": ["features", "learned"]}) == whole
+    assert pages.code_digest("ssge", {"blocks": ["learned"]}) == pages.code_digest("ssge", {}) != whole
+    assert pages.code_digest("grace", {}) == pages.code_digest("grace")  # imports no blocks
+    default, paper = (pages.code_of(pages.group_of(name))["ssge"] for name in ("selection", "clusters"))
+    assert default == whole and paper == pages.code_digest("ssge", {})
 
 
 def test_the_stamp_names_the_commit() -> None:

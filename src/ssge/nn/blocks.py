@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from ssge.nn.propagation import Reduction
 from ssge.ops.adjacency import Adjacency
@@ -22,7 +23,9 @@ LEARNED: tuple[Block, ...] = ("learned",)
 """The output of the encoder alone."""
 Encode: TypeAlias = Callable[[View], Tensor]
 
-MARGIN = 1.05
+LENGTH = 0.8
+"""Factor of the column of lengths of a block."""
+MARGIN = 1.1
 """Factor of the score of the mean of all hops, which keeps every hop."""
 SHARPNESS = 40.0
 """Exponent of the weight of a filter: a score 5 % lower gives an eighth of the weight."""
@@ -45,18 +48,25 @@ class Blocks(nn.Module):
     r"""The embedding :math:`[w_X X \mid w_F F \mid w_Z Z]` of features, propagated features and encoder output.
 
     X are the features, reduced to few columns (`Reduction`). F is a mixture of the filters of
-    `ssge.ops.propagation.FILTERS` beyond the node itself: a polynomial in A, applied to X. Each block is divided by the
-    root mean squared distance of its rows from their mean, then multiplied by its weight. A linear classifier can use
-    all blocks, and a block with a small weight hardly disturbs it. Columns are not centered: on graphs where the length
-    of a row varies most, clusters of centered rows would be clusters of lengths.
+    `ssge.ops.propagation.FILTERS` beyond the node itself: a polynomial in A, applied to X.
+
+    A row b of a block enters as its direction and, in a column of its own, its length:
+
+    .. math:: \left[\frac{b}{\|b\|\, \sigma}, \quad 0.8 \log\left(1 + \frac{\|b\|}{r}\right)\right],
+
+    with r the root mean square of the lengths and :math:`\sigma` the root mean squared distance of the directions from
+    their mean. Where degrees vary, lengths vary, too, and few long rows would dominate a block. Yet lengths can tell
+    classes apart, so a linear classifier gets both. Columns are not centered: on graphs where
+    lengths vary most, clusters of centered rows would be clusters of lengths. A block with a small weight hardly
+    disturbs a classifier.
 
     Mixture and weights are chosen without labels, by the score s of a block on held-out data of the graph
-    (`ssge.ops.held_out`). A filter has the weight :math:`(s_k / \max_j s_j)^{40}`, so only filters with nearly equal
-    scores share F; the score of the mean of all hops is raised by 5 %. With :math:`s_F = \max_k s_k` and
-    :math:`\sigma` the noise of a score, the weights of the blocks are
+    (`ssge.ops.held_out`), with rows of unit length. A filter has the weight :math:`(s_k / \max_j s_j)^{40}`, so only
+    filters with nearly equal scores share F; the score of the mean of all hops is raised by 10 %. With
+    :math:`s_F = \max_k s_k` and :math:`\sigma_s` the noise of a score, the weights of the blocks are
 
-    .. math:: w_X = \left(\frac{s_X + \sigma}{m}\right)^5, \quad w_F = \left(\frac{s_F}{m}\right)^5, \quad
-       w_Z = \left(\frac{s_Z - \sigma}{m}\right)^5, \qquad m = \max(s_X + \sigma, s_F),
+    .. math:: w_X = \left(\frac{s_X + \sigma_s}{m}\right)^5, \quad w_F = \left(\frac{s_F}{m}\right)^5, \quad
+       w_Z = \left(\frac{s_Z - \sigma_s}{m}\right)^5, \qquad m = \max(s_X + \sigma_s, s_F),
 
     at most 1, and at least 0.15 for X and a thousandth for the others. So noisy features are propagated over many hops,
     features of heterophilic nodes stay unpropagated, and an encoder that over-smooths gets a small weight.
@@ -68,6 +78,8 @@ class Blocks(nn.Module):
     scores: Tensor
     coefficients: Tensor
     scales: Tensor
+    spreads: Tensor
+    lengths: Tensor
 
     def __init__(
         self,
@@ -84,10 +96,12 @@ class Blocks(nn.Module):
         self.weights = dict(zip(names, weights, strict=True)) if weights is not None else None
         self.reduction = Reduction(inputs, columns)
         widths = (self.reduction.width, self.reduction.width, width)
-        self.widths = [widths[i] for i in self.kept]
+        self.widths = [widths[i] + 1 for i in self.kept]
         self.register_buffer("scores", torch.zeros(len(FILTERS) + 1, dtype=torch.float64))
         self.register_buffer("coefficients", torch.zeros(HOPS + 1))
         self.register_buffer("scales", torch.zeros(len(ALL)))
+        self.register_buffer("spreads", torch.ones(len(ALL)))
+        self.register_buffer("lengths", torch.ones(len(ALL)))
 
     @property
     def hops(self) -> int:
@@ -102,8 +116,8 @@ class Blocks(nn.Module):
         self.reduction.fit(view)
 
         def make(features: Features, adjacency: Adjacency, given: Tensor) -> Iterator[Tensor]:
-            yield from all_filtered(adjacency, given)
-            yield encode(view._replace(features=features, adjacency=adjacency))
+            yield from map(functional.normalize, all_filtered(adjacency, given))
+            yield functional.normalize(encode(view._replace(features=features, adjacency=adjacency)))
 
         self.scores.copy_(held_out_scores(view.features, view.adjacency, make))
         mixture, weights = choice(self.scores.tolist(), view.num_nodes)
@@ -114,15 +128,22 @@ class Blocks(nn.Module):
             self.coefficients[self.power] = 1
         if self.weights is not None:
             weights = [self.weights.get(name, 0.0) for name in ALL]
-        found = torch.stack([_spread(block) for block in self._blocks(view, encode(view))])
-        self.scales.copy_(torch.tensor(weights) / found.cpu() * found[-1].cpu())
+        blocks = self._blocks(view, encode(view))
+        self.spreads.copy_(torch.stack([_spread(functional.normalize(block)) for block in blocks]))
+        lengths = torch.stack([block.square().sum(1).mean().sqrt() for block in blocks])
+        self.lengths.copy_(torch.where(lengths > 0, lengths, 1.0))
+        self.scales.copy_(torch.tensor(weights) * _spread(blocks[-1]).cpu())
 
     @torch.no_grad()
     def forward(self, view: View, learned: Tensor) -> Tensor:
         """Return the concatenated blocks, given the output of the encoder."""
         blocks = self._blocks(view, learned)
-        scales = self.scales[self.kept].repeat_interleave(torch.tensor(self.widths, device=self.scales.device))
-        return torch.cat([blocks[i] for i in self.kept], 1).mul_(scales)
+        embedding = learned.new_empty(learned.shape[0], sum(self.widths))
+        for i, columns in zip(self.kept, embedding.split(self.widths, 1), strict=True):
+            length = blocks[i].norm(dim=1).div_(self.lengths[i]).log1p_()
+            columns[:, :-1] = functional.normalize(blocks[i]).mul_(self.scales[i] / self.spreads[i])
+            columns[:, -1] = length.mul_(LENGTH * self.scales[i])
+        return embedding
 
     def _blocks(self, view: View, learned: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         features = self.reduction(view)
