@@ -51,9 +51,7 @@ def make_features(
     if "table" not in schema.features:
         raws = ()
     elif not raws:
-        guessed = _guessed(schema)
-        name = f" Columns are left out: {guessed}; give columns=[...] to use some of them." if guessed else ""
-        raise InputError(f"{where} has no node features: features='structural' makes some from the edges alone.{name}")
+        raise no_features(schema, where)
     columns = schema.columns
     if not schema.fitted:
         columns = tuple(fit(raw, schema) for raw in raws)
@@ -118,6 +116,13 @@ def log_columns(schema: FeatureSchema, where: str) -> None:
             f"{where}: columns left out of the features: {guessed}; give columns=[...] to use some of them.",
             stacklevel=5,
         )
+
+
+def no_features(schema: FeatureSchema, where: str) -> InputError:
+    """Return the error for a graph without columns that become features."""
+    guessed = _guessed(schema)
+    name = f" Columns are left out: {guessed}; give columns=[...] to use some of them." if guessed else ""
+    return InputError(f"{where} has no node features: features='structural' makes some from the edges alone.{name}")
 
 
 def _guessed(schema: FeatureSchema, most: int = 8) -> str:
