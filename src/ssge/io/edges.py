@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, shown
 from ssge.graph import Direction, wrong_weight
-from ssge.io.ids import encode, hint, refuse_repeats
+from ssge.io.ids import encode, hint
 from ssge.io.options import ReadOptions
 from ssge.io.tables import Table, TableColumn, is_number, is_text, named, numbers, open_table, position
 from ssge.schema import FeatureSchema
@@ -114,16 +114,14 @@ def read_edges(table: Table, nodes: TableColumn | None, options: ReadOptions, sc
         if bad.any():
             row = int(np.argmax(bad))
             raise InputError(f"{column[others[name]].at(row)}: a number expected, {value[row]} found.")
-    encoded = encode([nodes, *ids] if nodes else ids, schema.ids)
-    if nodes:
-        refuse_repeats(nodes, encoded)
+    found, codes = encode([nodes, *ids] if nodes else ids, nodes is not None, schema.ids)
     n = len(nodes.values) if nodes else 0
     # Ids that only edges have are sorted, so that the graph does not depend on the order of the edges.
-    order = np.concatenate([np.arange(n), n + np.argsort(encoded.ids[n:], kind="stable")])
+    order = np.concatenate([np.arange(n), n + np.argsort(found[n:], kind="stable")])
     rank = np.argsort(order).astype(np.int32)
-    pair = np.stack([rank[codes] for codes in encoded.codes[-2:]])
-    found = Edges(pair, encoded.ids[order], weights, None if weight is None else table.names[weight], values)
-    return found if nodes is None else _resolve_unknown(found, table, ids, nodes, options.unknown or "error")
+    pair = np.stack([rank[end] for end in codes[-2:]])
+    edges = Edges(pair, found[order], weights, None if weight is None else table.names[weight], values)
+    return edges if nodes is None else _resolve_unknown(edges, table, ids, nodes, options.unknown or "error")
 
 
 def weight_of(table: Table, weight: str | int | None, ends: tuple[int, int], schema: FeatureSchema) -> int | None:

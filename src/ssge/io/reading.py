@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +23,7 @@ from ssge.io.edges import Edges, aggregate, open_edges, read_edges, usual_ends
 from ssge.io.features import make_features
 from ssge.io.formats import from_networkx, read_gml, read_graphml, read_ogb, read_torch
 from ssge.io.graph_folder import StoredGraph, is_graph_folder
-from ssge.io.ids import encode, refuse_repeats
+from ssge.io.ids import encode
 from ssge.io.matrices import read_matrix_market, read_npz, refuse_size
 from ssge.io.nodes import ID, Nodes, open_nodes, read_nodes
 from ssge.io.options import ReadOptions
@@ -284,7 +285,8 @@ def _feature_columns(rows: Nodes | None, read: Edges, schema: FeatureSchema, dir
         raise InputError("unknown='add' leaves columns of the added nodes without values: give missing='impute'.")
     raws = [raw.padded(n) for raw in raws]
     for column, how in schema.edge_columns:
-        raws.append(Raw(f"{how}({column})", "number", aggregate(read, column, how, direction)[:, None]))
+        name, values = f"{how}({column})", aggregate(read, column, how, direction)
+        raws.append(Raw(name, "number", values[:, None], partial("row {1}, column {0!r}".format, name)))
     counts = Counter(raw.name for raw in raws)
     if twice := next((name for name, count in counts.items() if count > 1), None):
         found = shown(twice)
@@ -301,10 +303,9 @@ def _of_parts(parts: Parts, rows: Nodes | None, schema: FeatureSchema, where: st
             raise InputError(
                 f"{rows.ids.table.where} must have {n:,} rows, one per node of {where}; received {size:,}."
             )
-        encoded = encode([rows.ids], schema.ids)
-        refuse_repeats(rows.ids, encoded)
+        ids, _ = encode([rows.ids], True, schema.ids)
         labels = parts.labels if rows.labels is None else rows.labels
-        return parts._replace(node_ids=encoded.ids, labels=labels, num_nodes=size), rows.raws
+        return parts._replace(node_ids=ids, labels=labels, num_nodes=size), rows.raws
     if n is None:  # a PyG graph without features does not store its size
         n = int(array_of(parts.edges, "edges").max(initial=-1)) + 1
         refuse_size(Path(where), n, LIMIT)
@@ -316,7 +317,7 @@ def _of_parts(parts: Parts, rows: Nodes | None, schema: FeatureSchema, where: st
         raise InputError(f"{where}: features must be a matrix of numbers; received {matrix.dtype}, {matrix.shape}.")
     if np.iscomplexobj(matrix) or matrix.shape[0] != n or not matrix.shape[1]:
         raise InputError(f"{where}: features must be real, one row per node ({n:,}); received shape {matrix.shape}.")
-    return parts, [Raw("x", "matrix", matrix, place=lambda row: f"{where}, row {row + 1}")]
+    return parts, [Raw("x", "matrix", matrix, lambda row: f"{where}, row {row + 1}, column 'x'")]
 
 
 def without_labels(
