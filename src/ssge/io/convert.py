@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, printable, shown
@@ -147,9 +150,6 @@ class _Conversion:
 
     def _plain(self, column: TableColumn) -> Any:
         """Return ids as integers, or as text if that is what they are."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         values = plain(column)
         if not is_text(values.type):
             if self.text:
@@ -157,17 +157,13 @@ class _Conversion:
             return values.to_numpy()
         if self.text:
             return values
-        if not column.table.free or not pc.all(pc.match_substring_regex(values, CANONICAL)).as_py():
-            raise _TextIdsError
-        try:
-            return values.cast(pa.int64()).to_numpy()
-        except pa.ArrowInvalid:
-            raise _TextIdsError from None
+        if column.table.free and pc.all(pc.match_substring_regex(values, CANONICAL)).as_py():
+            with suppress(pa.ArrowInvalid):  # too long for 64 bits: text
+                return values.cast(pa.int64()).to_numpy()
+        raise _TextIdsError
 
     def _labels(self) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
         """Return one class per node, if the table has labels, and their names."""
-        import pyarrow as pa
-
         if self.head.label is None or self.head.labels is None:
             return None, ()
         at = self.nodes.names.index(self.head.label)
