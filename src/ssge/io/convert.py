@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ssge.errors import InputError, printable, shown
 from ssge.graph import classes_of
-from ssge.io.columns import Raw, coded, raw_column
+from ssge.io.columns import EMPTY, Raw, coded, raw_column
 from ssge.io.edge_sort import EdgeSorter
 from ssge.io.edges import ends_of, open_edges, weight_of, weights_in
 from ssge.io.features import ColumnFit, encode, log_columns, no_features
@@ -44,9 +44,6 @@ _BASE = 400 << 20
 """Bytes of Python and its libraries, and of a piece of a table in work."""
 _ENTRY = 100
 """Bytes per edge while it is sorted."""
-
-
-_STREAMED = ("number", "boolean", "category", "vector")
 
 
 class _TextIdsError(Exception):
@@ -82,7 +79,7 @@ def convert(edges: Path, out: Path, options: ReadOptions, force: bool = False, m
     options = options if options.limit else replace(options, limit=_ANY)
     with graph_folder(out, force) as folder:
         conversion = _Conversion(edges, options, folder, memory)
-        if kind := next((raw.kind for raw in conversion.head.raws if raw.kind not in _STREAMED), None):
+        if kind := next((raw.kind for raw in conversion.head.raws if raw.kind in EMPTY), None):
             raise InputError(
                 f"{options.nodes}: a column is a {kind}, which is not streamed; leave it out with ignore=[...]."
             )

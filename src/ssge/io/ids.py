@@ -36,14 +36,17 @@ def encode(
     if kind is None and integers and text:
         raise _mixed(integers, text, 0)
     if kind == "integer" or (kind is None and integers):
-        other = integers if kind is None else None
-        dictionary, codes = _dictionary([_as_integers(c, other) for c in columns], pa.int64())
+        other, form = integers if kind is None else None, pa.int64()
+        columns = [c._replace(values=_as_integers(c, other)) for c in columns]
     else:
-        alike = all(pa.types.is_string(c.values.type) for c in columns)
-        dictionary, codes = _dictionary([c.values for c in columns], pa.string() if alike else pa.large_string())
-        if kind is None and not text and pc.all(pc.match_substring_regex(dictionary, CANONICAL)).as_py():
-            with suppress(pa.ArrowInvalid):  # too long for 64 bits: text
-                dictionary = dictionary.cast(pa.int64())
+        form = pa.string() if all(pa.types.is_string(c.values.type) for c in columns) else pa.large_string()
+    chunks = [chunk for column in columns for chunk in column.values.cast(form).chunks]
+    encoded = pc.dictionary_encode(pa.chunked_array(chunks, form)).combine_chunks()
+    dictionary = encoded.dictionary
+    codes = np.split(encoded.indices.to_numpy(), np.cumsum([len(c.values) for c in columns])[:-1])
+    if kind is None and not integers and not text and pc.all(pc.match_substring_regex(dictionary, CANONICAL)).as_py():
+        with suppress(pa.ArrowInvalid):  # too long for 64 bits: text
+            dictionary = dictionary.cast(pa.int64())
     repeated = codes[0] != np.arange(codes[0].size)  # different ids have the positions 0, 1, 2, ...
     if unique and repeated.any():
         row = int(np.argmax(repeated))
@@ -116,10 +119,3 @@ def _mixed(integers: TableColumn, text: TableColumn, row: int) -> InputError:
     return InputError(
         f"Ids must be all integers or all text; {integers} holds integers such as {whole}, {text} text such as {other}."
     )
-
-
-def _dictionary(columns: Sequence[Any], kind: Any) -> tuple[Any, list[NDArray[np.int32]]]:
-    """Return the different values in the order they are met, and each column as positions among them."""
-    chunks = [chunk for column in columns for chunk in column.cast(kind).chunks]
-    encoded = pc.dictionary_encode(pa.chunked_array(chunks, kind)).combine_chunks()
-    return encoded.dictionary, np.split(encoded.indices.to_numpy(), np.cumsum([len(c) for c in columns])[:-1])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from ssge.errors import InputError, UnknownNameError
 from ssge.io.sources import explained, too_large
@@ -38,8 +38,6 @@ def is_sql(source: Any) -> bool:
 
 def parse(url: str) -> Source:
     """Take a URL apart; ``duckdb:////data/flights.db`` is a whole path."""
-    from urllib.parse import unquote
-
     path, _, query = url.partition("?")
     if not path.startswith(SCHEME) or not path.removeprefix(SCHEME):
         raise InputError(f"A database is given as {SCHEME}FILE?edges=TABLE&nodes=TABLE; received {url}.")
