@@ -24,7 +24,7 @@ from ssge.graph import classes_of
 from ssge.io.columns import EMPTY, Raw, coded, raw_column
 from ssge.io.edge_sort import EdgeSorter
 from ssge.io.edges import ends_of, open_edges, weight_of, weights_in
-from ssge.io.features import ColumnFit, encode, log_columns, no_features
+from ssge.io.features import ColumnFit, encode, log_columns
 from ssge.io.graph_folder import FEATURES, StoredGraph
 from ssge.io.graph_writer import GraphWriter, check_target, graph_folder, write_graph
 from ssge.io.id_maps import IntegerIds, TextIds
@@ -223,7 +223,8 @@ class _Conversion:
         edges = self.writer.sample_edges(len(head.ids.values))
         heads, schema = without_labels(head.raws, head, edges, self.options, self.schema, where)
         if not heads:
-            raise no_features(schema, where)
+            left = ", ".join(f"{entry.name!r} {entry.why}" for entry in schema.left_out[:8])
+            raise InputError(f"{where} has no node features. Columns are left out: {left}.")
         fits = [ColumnFit(head, schema) for head in heads]
         if any(fit.needed for fit in fits):
             for raws in self._raws(heads):

@@ -51,7 +51,9 @@ def make_features(
     if "table" not in schema.features:
         raws = ()
     elif not raws:
-        raise no_features(schema, where)
+        guessed = _guessed(schema)
+        name = f" Columns are left out: {guessed}; give columns=[...] to use some of them." if guessed else ""
+        raise InputError(f"{where} has no node features: features='structural' makes some from the edges alone.{name}")
     columns = schema.columns
     if not schema.fitted:
         columns = tuple(fit(raw, schema) for raw in raws)
@@ -116,13 +118,6 @@ def log_columns(schema: FeatureSchema, where: str) -> None:
             f"{where}: columns left out of the features: {guessed}; give columns=[...] to use some of them.",
             stacklevel=5,
         )
-
-
-def no_features(schema: FeatureSchema, where: str) -> InputError:
-    """Return the error for a graph without columns that become features."""
-    guessed = _guessed(schema)
-    name = f" Columns are left out: {guessed}; give columns=[...] to use some of them." if guessed else ""
-    return InputError(f"{where} has no node features: features='structural' makes some from the edges alone.{name}")
 
 
 def _guessed(schema: FeatureSchema, most: int = 8) -> str:
@@ -199,14 +194,10 @@ class ColumnFit:
 
         self.head, self.leveled, self.impute = head, head.kind == "category", schema.missing == "impute"
         self.scaled = schema.scale == "standard" and not self.leveled and head.kind != "boolean"
+        self.needed = self.leveled or self.impute or self.scaled  # else the kind of the column decides all
         self.rows = self.absent = 0
         self.levels: set[str] = set()
         self.scaler = StandardScaler()  # leaves out missing values, and does not divide a constant column
-
-    @property
-    def needed(self) -> bool:
-        """Whether the encoding depends on more than the kind of the column."""
-        return self.leveled or self.impute or self.scaled
 
     def add(self, raw: Raw) -> None:
         """Update the fit with some rows."""
