@@ -150,6 +150,15 @@ def test_unknown_ends_are_refused_or_dropped(tmp_path: Path) -> None:
     assert convert(edges, tmp_path / "h", added).num_nodes == 4  # read into memory
 
 
+def test_an_end_that_is_no_integer_makes_all_ids_text(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("id,x\n1,0.5\n2,1.5\n3,2\n")
+    (tmp_path / "edges.csv").write_text("source,target\n1,2\n2,nine\n")
+    options = ReadOptions(nodes=tmp_path / "nodes.csv", unknown="drop")
+    stored = convert(tmp_path / "edges.csv", tmp_path / "g", options)
+    assert stored.node_ids.tolist() == ["1", "2", "3"]
+    assert not (tmp_path / "g" / "ids.npy").exists()
+
+
 @pytest.mark.parametrize(
     ("nodes", "edges", "told"),
     [

@@ -81,36 +81,28 @@ def planetoid(facts: Facts, paths: Mapping[str, Path]) -> Graph:
     CiteSeer names only 1,000 of its last 1,015 nodes: the others get zero features and class 0, as everyone
     gives them.
     """
+    from sklearn.preprocessing import normalize
+
     files = {name.split(".", 2)[2]: path for name, path in paths.items()}
     with explained(f"{facts.title}: the files in {files['graph'].parent} do not fit together"):
         order = np.loadtxt(files.pop("test.index"), dtype=np.int64, ndmin=1)
-        return _citations(facts, order, {name: unpickle(path) for name, path in files.items()})
-
-
-def _citations(facts: Facts, order: NDArray[np.int64], content: Mapping[str, Any]) -> Graph:
-    from sklearn.preprocessing import normalize
-
-    first, tested = content["allx"].csr(), content["tx"].csr()
-    start, labeled = first.shape[0], content["y"].shape[0]
-    # Isolated nodes are absent from test.index, but their numbers are not: the range has gaps.
-    n = int(order.max()) + 1
-    if order.min() != start or order.size != tested.shape[0]:
-        raise ValueError(f"test.index has {order.size} nodes from {order.min()}; tx has {tested.shape[0]} from {start}")
-    rest = sp.coo_array(tested)
-    rest = sp.csr_array((rest.data, (order[rest.row] - start, rest.col)), shape=(n - start, tested.shape[1]))
-    features = sp.vstack([first, rest], format="csr")
-    classes = np.zeros((n, content["ally"].shape[1]))
-    classes[:start], classes[order] = content["ally"], content["ty"]
-    lists: Mapping[int, list[int]] = content["graph"]
-    edges = np.array([(i, j) for i, targets in lists.items() for j in targets], dtype=np.int64).reshape(-1, 2).T
-    split = Split(np.arange(labeled), np.arange(labeled, labeled + _VALID_NODES), np.sort(order))
-    graph = Graph.of(
-        edges=edges,
-        features=normalize(features.astype(np.float64), norm="l1"),
-        labels=classes.argmax(axis=1),
-        name=facts.name,
-    )
-    return replace(graph, splits=(split,))
+        content = {name: unpickle(path) for name, path in files.items()}
+        first, rest = content["allx"].csr(), content["tx"].csr().tocoo()
+        start, labeled = first.shape[0], content["y"].shape[0]
+        if order.min() != start or order.size != rest.shape[0]:
+            raise ValueError(
+                f"test.index has {order.size} nodes from {order.min()}; tx has {rest.shape[0]} from {start}"
+            )
+        # Isolated nodes are absent from test.index, but their numbers are not: the range has gaps.
+        n = int(order.max()) + 1
+        rest = sp.csr_array((rest.data, (order[rest.row] - start, rest.col)), shape=(n - start, rest.shape[1]))
+        features = normalize(sp.vstack([first, rest], format="csr").astype(np.float64), norm="l1")
+        classes = np.zeros((n, content["ally"].shape[1]))
+        classes[:start], classes[order] = content["ally"], content["ty"]
+        edges = np.array([(i, j) for i, targets in content["graph"].items() for j in targets], dtype=np.int64)
+        split = Split(np.arange(labeled), np.arange(labeled, labeled + _VALID_NODES), np.sort(order))
+        ends, labels = edges.reshape(-1, 2).T, classes.argmax(axis=1)
+        return replace(Graph.of(edges=ends, features=features, labels=labels, name=facts.name), splits=(split,))
 
 
 def unpickle(path: Path) -> Any:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -91,39 +90,26 @@ def _edges(
     starts = np.cumsum(sizes) - sizes
     total = round(n * degree / 2)
     inside = round(total * homophily)
-
-    def draw(count: int, within: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        source = rng.integers(n, size=count)
-        size, start = sizes[labels[source]], starts[labels[source]]
-        # Count on from the end of the own block, around, so that every node of another block is as likely.
-        step = rng.integers(size) if within else size + rng.integers(n - size) if count else source
-        return source, by_block[(start + step) % n]
-
     pairs_inside = int((sizes * (sizes - 1) // 2).sum())
-    pairs_between = n * (n - 1) // 2 - pairs_inside
-    keys = [
-        _distinct(partial(draw, within=True), inside, pairs_inside, n, "within blocks"),
-        _distinct(partial(draw, within=False), total - inside, pairs_between, n, "between blocks"),
-    ]
-    key = np.concatenate(keys)
+
+    def distinct(count: int, within: bool) -> NDArray[np.int64]:
+        """Draw until there are ``count`` different undirected pairs, each held as one number."""
+        pairs = pairs_inside if within else n * (n - 1) // 2 - pairs_inside
+        if count > pairs / 2:  # beyond a half, most draws would be repetitions
+            wanted = f"{count:,} edges {'within' if within else 'between'} blocks wanted"
+            raise InputError(f"degree must be lower: {wanted}, allowed is half of {pairs:,} pairs.")
+        keys = np.empty(0, dtype=np.int64)
+        while keys.size < count:
+            source = rng.integers(n, size=count - keys.size)
+            size, start = sizes[labels[source]], starts[labels[source]]
+            # Count on from the end of the own block, around, so that every node of another block is as likely.
+            step = rng.integers(size) if within else size + rng.integers(n - size)
+            target = by_block[(start + step) % n]
+            drawn = np.minimum(source, target) * n + np.maximum(source, target)
+            # Sorted by hand: np.unique hashes integers, which takes fifty times as long here.
+            keys = np.sort(np.concatenate([keys, drawn[source != target]]))
+            keys = keys[np.append(True, keys[1:] != keys[:-1])] if keys.size else keys
+        return keys
+
+    key = np.concatenate([distinct(inside, within=True), distinct(total - inside, within=False)])
     return np.stack([key // n, key % n])
-
-
-def _distinct(
-    draw: Callable[[int], tuple[NDArray[np.int64], NDArray[np.int64]]],
-    count: int,
-    pairs: int,
-    n: int,
-    where: str,
-) -> NDArray[np.int64]:
-    """Draw until there are ``count`` different undirected pairs, each held as one number."""
-    if count > pairs / 2:  # beyond a half, most draws would be repetitions
-        raise InputError(f"degree must be lower: {count:,} edges {where} wanted, allowed is half of {pairs:,} pairs.")
-    keys = np.empty(0, dtype=np.int64)
-    while keys.size < count:
-        source, target = draw(count - keys.size)
-        drawn = np.minimum(source, target) * n + np.maximum(source, target)
-        # Sorted by hand: np.unique hashes integers, which takes fifty times as long here.
-        keys = np.sort(np.concatenate([keys, drawn[source != target]]))
-        keys = keys[np.append(True, keys[1:] != keys[:-1])] if keys.size else keys
-    return keys

@@ -76,30 +76,22 @@ def read(facts: Facts, _: Mapping[str, Path]) -> Graph:
     versions = {name: version_of("scikit-learn" if name == "sklearn" else name) for name in PACKAGES if name in folders}
     key = hashlib.sha256(repr((_FORMAT, sorted(versions.items()))).encode()).hexdigest()[:16]
     path = cache_folder() / f"imports-{key}"
-    graph = _cached(path)
+    try:
+        graph = StoredGraph.open(path).load() if path.exists() else None
+    except InputError as error:
+        log.warning("imports: %s cannot be read and is built again (%s).", path, error)
+        shutil.rmtree(path, ignore_errors=True)
+        graph = None
     if graph is None:
         log.info("imports: reading the source of %s, which takes some seconds once.", ", ".join(folders))
-        modules: dict[str, Module] = {}
-        for package, folder in folders.items():
-            modules.update(read_package(package, folder))
-        graph = build(modules, facts.name)
+        packages = (read_package(package, folder) for package, folder in folders.items())
+        graph = build(dict(item for modules in packages for item in modules.items()), facts.name)
         try:
             write_graph(graph, path, force=True)
         except (OSError, InputError) as error:
             log.warning("imports: not kept for the next time, %s cannot be written (%s).", path, error)
     log.info("imports: %s.", graph)
     return graph
-
-
-def _cached(path: Path) -> Graph | None:
-    if not path.exists():
-        return None
-    try:
-        return StoredGraph.open(path).load()
-    except InputError as error:
-        log.warning("imports: %s cannot be read and is built again (%s).", path, error)
-        shutil.rmtree(path, ignore_errors=True)
-        return None
 
 
 def build(modules: Mapping[str, Module], name: str = "imports") -> Graph:
@@ -113,26 +105,18 @@ def build(modules: Mapping[str, Module], name: str = "imports") -> Graph:
     from sklearn.feature_extraction.text import TfidfTransformer
 
     classes = _classes(modules)
-    names = list(classes)
-    position = {module: i for i, module in enumerate(names)}
     pairs = {
-        (position[module], position[target])
-        for module in names
+        (module, target)
+        for module in classes
         for item in modules[module].imports
-        if (target := resolve(item, modules)) in position and target != module
+        if (target := resolve(item, modules)) in classes and target != module
     }
     vectorizer = DictVectorizer()
-    counts = vectorizer.fit_transform([modules[module].words for module in names])
+    counts = vectorizer.fit_transform([modules[module].words for module in classes])
     chosen = _vocabulary(vectorizer.feature_names_, counts)
     matrix = sp.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(counts[:, chosen]), dtype=np.float32)
-    edges = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T
-    return Graph.of(
-        adjacency=sp.coo_array((np.ones(edges.shape[1]), tuple(edges)), shape=(len(names), len(names))),
-        features=matrix,
-        labels=list(classes.values()),
-        node_ids=names,
-        name=name,
-    )
+    labels, ids = list(classes.values()), list(classes)
+    return Graph.of(edges=sorted(pairs), features=matrix, labels=labels, node_ids=ids, name=name)
 
 
 def _classes(modules: Mapping[str, Module]) -> dict[str, str]:
@@ -237,7 +221,6 @@ def resolve(wanted: Import, modules: Mapping[str, Module]) -> str | None:
     ``from package import name`` leads to the submodule of that name; else to the module from which the
     package's own ``__init__`` takes the name; else to the package.
     """
-    exports: dict[str, Import]
     for _ in range(8):  # re-exports may go in a circle
         if wanted.name is None:
             break
@@ -246,8 +229,7 @@ def resolve(wanted: Import, modules: Mapping[str, Module]) -> str | None:
         package = modules.get(wanted.base)
         if package is None or not package.is_package:
             break
-        exports = {item.alias: item for item in package.imports if item.alias is not None}
-        further = exports.get(wanted.name)
+        further = next((item for item in reversed(package.imports) if item.alias == wanted.name), None)
         if further is None or further.base not in modules:
             break
         wanted = further

@@ -49,10 +49,10 @@ class Raw(NamedTuple):
     values
         Numbers, n x width, NaN where missing, or a scipy sparse matrix; of a category positions in ``levels``, -1
         where missing; of a bag counts, n x levels, sparse; of a text n strings.
+    at
+        Returns the place of the value in a row, for messages.
     levels
         Of a category; the ids of a bag.
-    place
-        Returns the name of a row for messages.
     note
         What it looks like, if not like a feature.
     """
@@ -60,13 +60,9 @@ class Raw(NamedTuple):
     name: str
     kind: str
     values: Any
+    at: Callable[[int], str]
     levels: tuple[str, ...] = ()
-    place: Callable[[int], str] = "row {}".format
     note: str = ""
-
-    def at(self, row: int) -> str:
-        """Return the place of a value, for messages."""
-        return f"{self.place(row)}, column {self.name!r}"
 
     def missing(self) -> NDArray[np.bool_]:
         """Return whether each row lacks its value, or one of its values."""
@@ -108,9 +104,9 @@ def raw_column(column: TableColumn, named: bool = False, kind: str | None = None
     """
     form = column.values.type
     if kind == "bag" or (kind is None and _is_list(form) and _is_bag(column, named)):
-        return Raw(column.name, "bag", *_bag(column), column.place)
+        return _bag(column)
     if kind == "text":
-        return Raw(column.name, "text", _texts(column), place=column.place)
+        return Raw(column.name, "text", _texts(column), column.at)
     if kind == "category" or (kind is None and (is_text(form) or pa.types.is_dictionary(form))):
         return _category(column, named or kind is not None or pa.types.is_dictionary(form), kind is not None)
     if _is_list(form):
@@ -128,7 +124,7 @@ def raw_column(column: TableColumn, named: bool = False, kind: str | None = None
     if kind == "boolean" and (other := ~np.isnan(values) & (values != 0) & (values != 1)).any():
         row = int(np.argmax(other))
         raise InputError(f"{column.at(row)}: a boolean, 0 or 1, expected, {values[row]:g} found.")
-    return Raw(column.name, kind, values[:, None], place=column.place)
+    return Raw(column.name, kind, values[:, None], column.at)
 
 
 def _is_bag(column: TableColumn, named: bool) -> bool:
@@ -194,7 +190,7 @@ def _category(column: TableColumn, explicit: bool, fixed: bool) -> Raw:
             if len(found) == known and known >= 20:
                 why = f"looks like an id: {known:,} texts that all differ, such as {shown(found[0])}"
             _refuse(column, why, f" (a category has {most:,} at most in {known:,} rows); encode it yourself")
-    return Raw(column.name, "category", codes, tuple(found), column.place)
+    return Raw(column.name, "category", codes, column.at, tuple(found))
 
 
 def coded(values: Any) -> tuple[NDArray[np.int64], Any]:
@@ -254,11 +250,11 @@ def _vector(column: TableColumn) -> Raw:
         raise InputError(f"{column}: the lists are empty.")
     values = np.full((len(valid), width), np.nan)
     values[valid] = numbers(column._replace(values=pa.chunked_array([flat]))).reshape(-1, width)
-    return Raw(column.name, "vector", values, place=column.place)
+    return Raw(column.name, "vector", values, column.at)
 
 
-def _bag(column: TableColumn) -> tuple[sp.csr_array, tuple[str, ...]]:
-    """Return how often each id occurs in each row, n x ids, and the ids as text, in ascending order.
+def _bag(column: TableColumn) -> Raw:
+    """Count how often each id occurs in each row, n x ids; the ids are levels, as text, in ascending order.
 
     Parameters
     ----------
@@ -287,7 +283,7 @@ def _bag(column: TableColumn) -> tuple[sp.csr_array, tuple[str, ...]]:
     indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     counts = sp.csr_array((np.ones(codes.size, np.float32), codes, indptr), shape=(len(lengths), len(levels)))
     counts.sum_duplicates()
-    return counts, tuple(map(str, levels.to_pylist()))
+    return Raw(column.name, "bag", counts, column.at, tuple(map(str, levels.to_pylist())))
 
 
 def _is_list(kind: Any) -> bool:

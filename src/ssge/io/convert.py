@@ -8,23 +8,26 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, printable, shown
 from ssge.graph import classes_of
-from ssge.io.columns import Raw, coded, raw_column
+from ssge.io.columns import EMPTY, Raw, coded, raw_column
 from ssge.io.edge_sort import EdgeSorter
 from ssge.io.edges import ends_of, open_edges, weight_of, weights_in
 from ssge.io.features import ColumnFit, encode, log_columns
 from ssge.io.graph_folder import FEATURES, StoredGraph
 from ssge.io.graph_writer import GraphWriter, check_target, graph_folder, write_graph
-from ssge.io.id_maps import Ends, IntegerIds, TextIds
+from ssge.io.id_maps import IntegerIds, TextIds
 from ssge.io.ids import CANONICAL, plain
 from ssge.io.nodes import labels_in, open_nodes, read_nodes
 from ssge.io.options import ReadOptions
@@ -41,9 +44,6 @@ _BASE = 400 << 20
 """Bytes of Python and its libraries, and of a piece of a table in work."""
 _ENTRY = 100
 """Bytes per edge while it is sorted."""
-
-
-_STREAMED = ("number", "boolean", "category", "vector")
 
 
 class _TextIdsError(Exception):
@@ -78,16 +78,16 @@ def convert(edges: Path, out: Path, options: ReadOptions, force: bool = False, m
         return write_graph(read_graph(edges, **options.given()), out, force)
     options = options if options.limit else replace(options, limit=_ANY)
     with graph_folder(out, force) as folder:
-        conversion = _Conversion(edges, options, folder, memory, text=False)
-        if kind := next((raw.kind for raw in conversion.head.raws if raw.kind not in _STREAMED), None):
+        conversion = _Conversion(edges, options, folder, memory)
+        if kind := next((raw.kind for raw in conversion.head.raws if raw.kind in EMPTY), None):
             raise InputError(
                 f"{options.nodes}: a column is a {kind}, which is not streamed; leave it out with ignore=[...]."
             )
         try:
-            conversion.run()
+            conversion.run(text=False)
         except _TextIdsError:
             log.info("Ids are text: DuckDB matches them.")
-            _Conversion(edges, options, folder, memory, text=True).run()
+            conversion.run(text=True)
     return StoredGraph.open(out)
 
 
@@ -110,10 +110,8 @@ def _unstreamed(edges: Path, options: ReadOptions) -> str:
 class _Conversion:
     """One conversion: ids and labels, then edges, then features."""
 
-    def __init__(self, edges: Path, options: ReadOptions, folder: Path, memory: int, text: bool) -> None:
-        self.options, self.folder, self.memory, self.text = options, folder, memory, text
-        self.work = folder.parent / "work" / ("text" if text else "integers")
-        self.work.mkdir()
+    def __init__(self, edges: Path, options: ReadOptions, folder: Path, memory: int) -> None:
+        self.options, self.folder, self.memory, self.work = options, folder, memory, folder.parent / "work"
         self.name = printable(edges.name.split(".")[0]) or "graph"
         self.schema = options.schema()
         self.nodes, self.edges = open_nodes(options), open_edges(edges, options, self.schema)
@@ -122,16 +120,17 @@ class _Conversion:
         self.head = read_nodes(_head(self.nodes), options, self.schema)
         self.id = self.nodes.names.index(self.head.ids.name)
 
-    def run(self) -> None:
-        """Write the folder."""
-        ids = TextIds(self.work, self.memory - _BASE, self._ids()) if self.text else IntegerIds(self._ids())
+    def run(self, text: bool) -> None:
+        """Write the folder, with ids that are integers or text."""
+        self.text = text
+        ids = TextIds(self.work, self.memory - _BASE, self._ids()) if text else IntegerIds(self._ids())
         if (twice := ids.repeated()) is not None:
             raise InputError(f"{self.nodes.where}: the id {shown(twice)} occurs more than once.")
         labels, names = self._labels()
         self.writer = GraphWriter(self.folder, ids.count)
-        self.writer.ids(self._ids(), self.text)
         self._write_edges(ids)
         del ids  # features need its memory
+        self.writer.ids(self._ids(), text)  # only now: an end of an edge may be the first id that is no integer
         self.writer.finish(self.name, labels, names, self._write_features())
 
     def _columns(self, table: Table, at: list[int], kinds: Mapping[int, str]) -> Iterator[list[TableColumn]]:
@@ -148,9 +147,6 @@ class _Conversion:
 
     def _plain(self, column: TableColumn) -> Any:
         """Return ids as integers, or as text if that is what they are."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         values = plain(column)
         if not is_text(values.type):
             if self.text:
@@ -158,17 +154,13 @@ class _Conversion:
             return values.to_numpy()
         if self.text:
             return values
-        if not column.table.free or not pc.all(pc.match_substring_regex(values, CANONICAL)).as_py():
-            raise _TextIdsError
-        try:
-            return values.cast(pa.int64()).to_numpy()
-        except pa.ArrowInvalid:
-            raise _TextIdsError from None
+        if column.table.free and pc.all(pc.match_substring_regex(values, CANONICAL)).as_py():
+            with suppress(pa.ArrowInvalid):  # too long for 64 bits: text
+                return values.cast(pa.int64()).to_numpy()
+        raise _TextIdsError
 
     def _labels(self) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
         """Return one class per node, if the table has labels, and their names."""
-        import pyarrow as pa
-
         if self.head.label is None or self.head.labels is None:
             return None, ()
         at = self.nodes.names.index(self.head.label)
@@ -199,16 +191,20 @@ class _Conversion:
         sides = ("incoming",) if direction == "both" else ("incoming", "outgoing")
         sorters = {side: EdgeSorter(self.work, ids.count, self.weight is not None, entries) for side in sides}
         loops = dropped = total = 0
-        for found in ids.ends(self._edge_batches()):
-            row, column, weights, others = self._known(found)
-            total += row.size
-            dropped += others
-            kept = row != column if weights is None else (row != column) & (weights > 0)
-            loops += int((row == column).sum())
-            if not kept.all():
-                row, column, weights = row[kept], column[kept], None if weights is None else weights[kept]
-            if direction == "out":
-                row, column = column, row
+        for source, target, given, unknown in ids.ends(self._edge_batches()):
+            if unknown is not None and self.options.unknown != "drop":
+                raise InputError(
+                    f"{self.edges.where}: the node {shown(unknown)} is not in {self.nodes.where}, column "
+                    f"{self.nodes.names[self.id]!r}; unknown='drop' leaves out such edges."
+                )
+            known = (source >= 0) & (target >= 0)
+            kept = known & (source != target)
+            total += int(known.sum())
+            dropped += int((~known).sum())
+            loops += int((known & ~kept).sum())
+            kept &= True if given is None else given > 0
+            weights = None if given is None else given[kept]
+            row, column = (source[kept], target[kept]) if direction == "out" else (target[kept], source[kept])
             for sorter in sorters.values():
                 sorter.add(row, column, weights, reverse=direction == "both")
                 row, column = column, row
@@ -221,22 +217,14 @@ class _Conversion:
         for side, sorter in sorters.items():
             self.writer.neighbors(side, sorter.parts())
 
-    def _known(self, found: Ends) -> tuple[Any, Any, Any, int]:
-        """Return target, source and weight of edges between known nodes, and how many others there were."""
-        source, target, weights, unknown = found
-        if unknown is None:
-            return target, source, weights, 0
-        if self.options.unknown != "drop":
-            raise InputError(
-                f"{self.edges.where}: the node {shown(unknown)} is not in {self.nodes.where}, column "
-                f"{self.nodes.names[self.id]!r}; unknown='drop' leaves out such edges."
-            )
-        kept = (source >= 0) & (target >= 0)
-        return target[kept], source[kept], None if weights is None else weights[kept], int((~kept).sum())
-
     def _write_features(self) -> FeatureSchema:
         """Decide which columns become features, fit their encoding, and write them."""
-        heads, schema = self._chosen()
+        head, where = self.head, self.edges.where
+        edges = self.writer.sample_edges(len(head.ids.values))
+        heads, schema = without_labels(head.raws, head, edges, self.options, self.schema, where)
+        if not heads:
+            left = ", ".join(f"{entry.name!r} {entry.why}" for entry in schema.left_out[:8])
+            raise InputError(f"{where} has no node features. Columns are left out: {left}.")
         fits = [ColumnFit(head, schema) for head in heads]
         if any(fit.needed for fit in fits):
             for raws in self._raws(heads):
@@ -255,17 +243,8 @@ class _Conversion:
             "direction": self.options.direction or "both",
         })  # fmt: skip
         if schema.left_out:
-            log_columns(schema, self.edges.where)
+            log_columns(schema, where)
         return schema
-
-    def _chosen(self) -> tuple[list[Raw], FeatureSchema]:
-        head, where = self.head, self.edges.where
-        edges = self.writer.sample_edges(len(head.ids.values))
-        raws, schema = without_labels(head.raws, head, edges, self.options, self.schema, where)
-        if not raws:
-            left = ", ".join(f"{entry.name!r} {entry.why}" for entry in schema.left_out[:8])
-            raise InputError(f"{where} has no node features. Columns are left out: {left}.")
-        return raws, schema
 
     def _raws(self, heads: list[Raw]) -> Iterator[list[Raw]]:
         """Yield the columns piece by piece."""

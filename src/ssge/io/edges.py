@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from ssge.errors import InputError, shown
+from ssge.foreign import Parts
 from ssge.graph import Direction, wrong_weight
-from ssge.io.ids import encode, hint, refuse_repeats
+from ssge.io.columns import Raw
+from ssge.io.ids import encode, hint
 from ssge.io.options import ReadOptions
 from ssge.io.tables import Table, TableColumn, is_number, is_text, named, numbers, open_table, position
 from ssge.schema import FeatureSchema
@@ -22,30 +25,6 @@ log = logging.getLogger(__name__)
 ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("head", "tail"))
 _LOOKED_AT = 16
 """Columns of a node table that are searched for an id that its ids lack."""
-
-
-class Edges(NamedTuple):
-    """Edges between positions in a list of nodes.
-
-    Attributes
-    ----------
-    ends
-        2 x m positions in ``ids``.
-    ids
-        Those of the node table in its order, then others in ascending order.
-    weights
-        One per edge, or None.
-    weight
-        The name of their column, or None.
-    values
-        The edge columns to aggregate, by name.
-    """
-
-    ends: NDArray[np.int32]
-    ids: NDArray[Any]
-    weights: NDArray[np.float64] | None
-    weight: str | None
-    values: dict[str, NDArray[np.float64]]
 
 
 def open_edges(edges: Any, options: ReadOptions, schema: FeatureSchema) -> Table:
@@ -79,8 +58,16 @@ def ends_of(table: Table, source: str | int | None, target: str | int | None) ->
     return 0, 1
 
 
-def read_edges(table: Table, nodes: TableColumn | None, options: ReadOptions, schema: FeatureSchema) -> Edges:
-    """Read a table of edges.
+def read_edges(
+    table: Table,
+    nodes: TableColumn | None,
+    options: ReadOptions,
+    schema: FeatureSchema,
+    direction: Direction | None,
+) -> tuple[Parts, list[Raw], FeatureSchema]:
+    """Read a table of edges: the graph, its aggregated edge columns, and the schema with the column of weights.
+
+    Nodes are those of the node table in its order, then others in ascending order.
 
     Parameters
     ----------
@@ -91,6 +78,8 @@ def read_edges(table: Table, nodes: TableColumn | None, options: ReadOptions, sc
     schema
         Kind of ids and column of weights, where they are known; edge columns to read, where missing values are NaN
         if they may be missing.
+    direction
+        Which edges of a node count when a column is aggregated.
     """
     ends = ends_of(table, options.source, options.target)
     weight = weight_of(table, options.weight, ends, schema)
@@ -114,16 +103,19 @@ def read_edges(table: Table, nodes: TableColumn | None, options: ReadOptions, sc
         if bad.any():
             row = int(np.argmax(bad))
             raise InputError(f"{column[others[name]].at(row)}: a number expected, {value[row]} found.")
-    encoded = encode([nodes, *ids] if nodes else ids, schema.ids)
-    if nodes:
-        refuse_repeats(nodes, encoded)
+    found, codes = encode([nodes, *ids] if nodes else ids, nodes is not None, schema.ids)
     n = len(nodes.values) if nodes else 0
     # Ids that only edges have are sorted, so that the graph does not depend on the order of the edges.
-    order = np.concatenate([np.arange(n), n + np.argsort(encoded.ids[n:], kind="stable")])
+    order = np.concatenate([np.arange(n), n + np.argsort(found[n:], kind="stable")])
     rank = np.argsort(order).astype(np.int32)
-    pair = np.stack([rank[codes] for codes in encoded.codes[-2:]])
-    found = Edges(pair, encoded.ids[order], weights, None if weight is None else table.names[weight], values)
-    return found if nodes is None else _resolve_unknown(found, table, ids, nodes, options.unknown or "error")
+    pair = np.stack([rank[end] for end in codes[-2:]])
+    parts, kept = Parts(None, pair, weights, None, found[order], found.size, table.undirected), np.s_[:]
+    if nodes is not None:
+        parts, kept = _resolve_unknown(parts, ids, nodes, options.unknown or "error")
+    sides = "both" if table.undirected else direction or "both"
+    raws = [_aggregated(name, how, parts, values[name][kept], sides) for name, how in schema.edge_columns]
+    update = {"weight": None if weight is None else table.names[weight], "weighted": weight is not None}
+    return parts, raws, schema.model_copy(update=update)
 
 
 def weight_of(table: Table, weight: str | int | None, ends: tuple[int, int], schema: FeatureSchema) -> int | None:
@@ -177,33 +169,33 @@ def _like_a_matrix(table: Table, rows: int) -> bool:
 
 
 def _resolve_unknown(
-    edges: Edges, table: Table, columns: Sequence[TableColumn], nodes: TableColumn, unknown: str
-) -> Edges:
-    """Refuse, add or drop ends that are not in the node table."""
-    n = len(nodes.values)
-    unlisted = edges.ends >= n
-    count = edges.ids.size - n
+    parts: Parts, columns: Sequence[TableColumn], nodes: TableColumn, unknown: str
+) -> tuple[Parts, Any]:
+    """Refuse, add or drop ends that are not in the node table; return the graph and which edges were kept."""
+    n, where = len(nodes.values), columns[0].table.where
+    unlisted = parts.edges >= n
+    count = parts.node_ids.size - n
     if not count:
-        return edges
+        return parts, np.s_[:]
     if unknown == "error":
         row = int(np.argmax(unlisted.any(axis=0)))
         end = int(np.argmax(unlisted[:, row]))
-        found = edges.ids[edges.ends[end, row]]
+        found = parts.node_ids[parts.edges[end, row]]
         others = f" ({count:,} such ids)" if count > 1 else ""
         raise InputError(
             f"{columns[end].at(row)}: the node {shown(found)} is not in {nodes}{others}; "
-            f"{hint(found, edges.ids[:n]) or _elsewhere(found, nodes)}unknown='add' or 'drop' lets it through."
+            f"{hint(found, parts.node_ids[:n]) or _elsewhere(found, nodes)}unknown='add' or 'drop' lets it through."
         )
     if unknown == "add":
-        log.info("%s: %s nodes added that are not in %s.", table.where, f"{count:,}", nodes.table.where)
-        return edges
+        log.info("%s: %s nodes added that are not in %s.", where, f"{count:,}", nodes.table.where)
+        return parts, np.s_[:]
     kept = ~unlisted.any(axis=0)
-    log.info("%s: %s edges dropped, ends not in %s.", table.where, f"{(~kept).sum():,}", nodes.table.where)
+    log.info("%s: %s edges dropped, ends not in %s.", where, f"{(~kept).sum():,}", nodes.table.where)
     if not kept.any():
-        raise InputError(f"{table.where}: no edge has both ends in {nodes}, so unknown='drop' would leave none.")
-    weights = None if edges.weights is None else edges.weights[kept]
-    values = {name: value[kept] for name, value in edges.values.items()}
-    return Edges(edges.ends[:, kept], edges.ids[:n], weights, edges.weight, values)
+        raise InputError(f"{where}: no edge has both ends in {nodes}, so unknown='drop' would leave none.")
+    weights = None if parts.weights is None else parts.weights[kept]
+    ids, edges = parts.node_ids[:n], parts.edges[:, kept]
+    return parts._replace(edges=edges, weights=weights, node_ids=ids, num_nodes=n), kept
 
 
 def _elsewhere(node: Any, ids: TableColumn) -> str:
@@ -225,14 +217,13 @@ def weights_in(column: TableColumn) -> NDArray[np.float64]:
     return values
 
 
-def aggregate(edges: Edges, name: str, how: str, direction: Direction) -> NDArray[np.float64]:
+def _aggregated(column: str, how: str, parts: Parts, values: NDArray[np.float64], direction: Direction) -> Raw:
     """Aggregate an edge column per node, over incoming edges, outgoing ones, or both.
 
     Rows count as they are in the table, duplicates twice, a self-loop once. Missing values are left out; nodes without
     a value get 0.
     """
-    source, target = edges.ends
-    values = edges.values[name]
+    source, target = parts.edges
     at = {"in": target, "out": source}.get(direction)
     if at is None:
         once = source != target
@@ -240,6 +231,6 @@ def aggregate(edges: Edges, name: str, how: str, direction: Direction) -> NDArra
     known = ~np.isnan(values)
     table = pa.table({"node": at[known], "value": values[known]})
     found = table.group_by("node", use_threads=False).aggregate([("value", how)])  # threads sum in any order
-    result = np.zeros(edges.ids.size)
-    result[found["node"].to_numpy()] = found[f"value_{how}"].to_numpy()
-    return result
+    result, name = np.zeros((parts.node_ids.size, 1)), f"{how}({column})"
+    result[found["node"].to_numpy(), 0] = found[f"value_{how}"].to_numpy()
+    return Raw(name, "number", result, partial("row {1}, column {0!r}".format, name))

@@ -151,12 +151,20 @@ def compact(*blocks: Any) -> FeatureMatrix:
 
 
 def fit(raw: Raw, schema: FeatureSchema) -> Column:
-    """Return how to encode a column: levels, fill values, means and standard deviations."""
+    """Return how to encode a column: levels, fill values, means and standard deviations.
+
+    The idf of a word of a text is log((1 + n) / (1 + rows with the word)) + 1.
+    """
     if raw.kind == "text":
-        words, idf = _fit_text(raw.values)
-        if not words:
-            raise InputError(f"{raw.at(0)}: no word occurs in two rows; leave the column out of text.")
-        return Column(name=raw.name, kind="text", note=raw.note, levels=words, idf=idf)
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        model = TfidfVectorizer(min_df=2, max_features=MOST_WORDS)
+        try:
+            model.fit(raw.values)
+        except ValueError:  # scikit-learn raises it when no word is left
+            raise InputError(f"{raw.at(0)}: no word occurs in two rows; leave the column out of text.") from None
+        words = tuple(model.get_feature_names_out().tolist())
+        return Column(name=raw.name, kind="text", note=raw.note, levels=words, idf=tuple(model.idf_.tolist()))
     if raw.kind == "bag":
         if not raw.levels:
             raise _no_values(raw)
@@ -186,14 +194,10 @@ class ColumnFit:
 
         self.head, self.leveled, self.impute = head, head.kind == "category", schema.missing == "impute"
         self.scaled = schema.scale == "standard" and not self.leveled and head.kind != "boolean"
+        self.needed = self.leveled or self.impute or self.scaled  # else the kind of the column decides all
         self.rows = self.absent = 0
         self.levels: set[str] = set()
         self.scaler = StandardScaler()  # leaves out missing values, and does not divide a constant column
-
-    @property
-    def needed(self) -> bool:
-        """Whether the encoding depends on more than the kind of the column."""
-        return self.leveled or self.impute or self.scaled
 
     def add(self, raw: Raw) -> None:
         """Update the fit with some rows."""
@@ -256,7 +260,11 @@ def encode(raw: Raw, column: Column) -> Any:
     if raw.kind in ("category", "bag"):
         block = _counts(raw, column)
     elif raw.kind == "text":
-        block = _encode_text(raw.values, column)
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        model = TfidfVectorizer(vocabulary=list(column.levels))  # rows of unit norm; zeros without any of these words
+        model.idf_ = np.array(column.idf)
+        block = sp.csr_array(model.transform(raw.values), dtype=np.float32)
     elif sp.issparse(raw.values):
         block = raw.values
     else:
@@ -300,24 +308,3 @@ def _counts(raw: Raw, column: Column) -> sp.csr_array:
         )
     pick = sp.csr_array((np.ones(old.size, np.float32), (old, rank[old])), shape=(rank.size, len(place)))
     return sp.csr_array(counts @ pick)
-
-
-def _fit_text(texts: NDArray[Any]) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    """Return the vocabulary and the idf of each word: log((1 + n) / (1 + rows with the word)) + 1."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    model = TfidfVectorizer(min_df=2, max_features=MOST_WORDS)
-    try:
-        model.fit(texts)
-    except ValueError:  # scikit-learn raises it when no word is left
-        return (), ()
-    return tuple(model.get_feature_names_out().tolist()), tuple(model.idf_.tolist())
-
-
-def _encode_text(texts: NDArray[Any], column: Column) -> sp.csr_array:
-    """Return the TF-IDF of the vocabulary, rows of unit norm; zeros for a text without any of its words."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    model = TfidfVectorizer(vocabulary=list(column.levels))
-    model.idf_ = np.array(column.idf)
-    return sp.csr_array(model.transform(texts), dtype=np.float32)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ssge.errors import InputError, one_line
 from ssge.foreign import Parts, take_apart
 from ssge.io.matrices import refuse_size
+from ssge.io.options import ReadOptions
 from ssge.io.sources import LIMIT, errors_of, explained, refuse_unpacking, unpacked
 from ssge.io.tables import ArrowTable, TableColumn, numbers
 from ssge.io.text import TextTable
@@ -194,7 +195,7 @@ def read_integers(path: Path, columns: int, limit: int = LIMIT) -> NDArray[np.in
 
 
 def _numbers(path: Path, limit: int) -> NDArray[np.float64]:
-    text = TextTable(path, delimiter=",", header=False, limit=limit)
+    text = TextTable(path, ReadOptions(delimiter=",", header=False, limit=limit))
     data = text.read(range(len(text.names)))
     matrix = np.column_stack([numbers(TableColumn(text, str(i), column)) for i, column in enumerate(data.columns)])
     if np.isnan(matrix).any():

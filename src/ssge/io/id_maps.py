@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ssge.errors import InputError, one_line
+from ssge.errors import InputError
+from ssge.io.sources import explained
 
 _ROWS = 1 << 18
 
 
-class Ends(NamedTuple):
-    """Some edges: positions of their ends, -1 where a node is not known, and weights if there are any.
-
-    ``unknown`` is an id that no node has, or None.
-    """
-
-    source: NDArray[np.int64]
-    target: NDArray[np.int64]
-    weights: NDArray[np.float64] | None
-    unknown: Any
+Ends: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64] | None, Any]"
+"""Edges: positions of sources and targets, -1 where a node is not known; weights or None; an unknown id or None."""
 
 
 class IntegerIds:
@@ -53,7 +46,7 @@ class IntegerIds:
             pair = [self._positions(column) for column in (source, target)]
             both = zip((source, target), pair, strict=True)
             unknown = next((ids[np.argmin(found)] for ids, found in both if found.min() < 0), None)
-            yield Ends(pair[0], pair[1], weights, unknown)
+            yield *pair, weights, unknown
 
     def _positions(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         at = np.minimum(np.searchsorted(self._sorted, values), self.count - 1)
@@ -88,7 +81,7 @@ class TextIds:
             "temp_directory": str(folder / "spilled"),
             "preserve_insertion_order": "false",
         }
-        self._error, self._database = duckdb.Error, duckdb.connect(config=config)
+        self._database = duckdb.connect(config=config)
         self._run("CREATE TABLE nodes (id VARCHAR, position BIGINT)")
         self.count = 0
         for column in batches:
@@ -121,14 +114,13 @@ class TextIds:
         for batch in self._run(query).to_arrow_reader(_ROWS):
             source, target, weight = (batch.column(name).to_numpy() for name in ("source", "target", "weight"))
             unknown = batch.column("unknown").drop_null()
-            yield Ends(source, target, None if np.isnan(weight).any() else weight, *unknown[:1].to_pylist() or [None])
+            weights = None if np.isnan(weight).any() else weight
+            yield source, target, weights, unknown[0].as_py() if len(unknown) else None
         self._run("DROP TABLE half")
 
     def _run(self, query: str, given: dict[str, Any] | None = None) -> Any:
         """Run a statement; ``given`` are the columns of a table that it reads."""
-        try:
+        with explained("The ids cannot be matched"):
             if given is not None:
                 self._database.register("given", pa.table(given))
             return self._database.sql(query)
-        except self._error as error:
-            raise InputError(f"The ids cannot be matched: {one_line(error)}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,21 +18,17 @@ from ssge.io.tables import TableColumn, is_text
 CANONICAL = r"^(0|-?[1-9][0-9]{0,18})$"
 
 
-class Encoded(NamedTuple):
-    """The different ids in the order they are met, int64 or str objects, and each column as positions among them."""
-
-    ids: NDArray[Any]
-    codes: list[NDArray[np.int32]]
-
-
-def encode(columns: Sequence[TableColumn], kind: Literal["integer", "text"] | None = None) -> Encoded:
-    """Bring columns of ids to one list of ids, and positions in it.
+def encode(
+    columns: Sequence[TableColumn], unique: bool, kind: Literal["integer", "text"] | None = None
+) -> tuple[NDArray[Any], list[NDArray[np.int32]]]:
+    """Return the different ids in the order they are met, int64 or str objects, and each column as positions in them.
 
     Ids are all integers or all text. Columns of text files are integers if every id in all of them is written as
     Python writes it (so 007 and +1 are text), and text otherwise, without blanks around it; columns with a type of
     their own keep it, and those of text files follow them. Two kinds at once are an error, and so is a missing id.
 
-    With a ``kind``, that of a graph before, integers are read as their text, or text as the integers it writes.
+    With a ``kind``, that of a graph before, integers are read as their text, or text as the integers it writes. If the
+    first column must be ``unique``, an id that occurs in it twice is an error.
     """
     columns = [c._replace(values=plain(c)) for c in columns]
     integers = next((c for c in columns if pa.types.is_int64(c.values.type)), None)
@@ -40,24 +36,23 @@ def encode(columns: Sequence[TableColumn], kind: Literal["integer", "text"] | No
     if kind is None and integers and text:
         raise _mixed(integers, text, 0)
     if kind == "integer" or (kind is None and integers):
-        other = integers if kind is None else None
-        dictionary, codes = _dictionary([_as_integers(c, other) for c in columns], pa.int64())
-        return Encoded(dictionary.to_numpy(), codes)
-    alike = all(pa.types.is_string(c.values.type) for c in columns)
-    dictionary, codes = _dictionary([c.values for c in columns], pa.string() if alike else pa.large_string())
-    if kind is None and not text and pc.all(pc.match_substring_regex(dictionary, CANONICAL)).as_py():
+        other, form = integers if kind is None else None, pa.int64()
+        columns = [c._replace(values=_as_integers(c, other)) for c in columns]
+    else:
+        form = pa.string() if all(pa.types.is_string(c.values.type) for c in columns) else pa.large_string()
+    chunks = [chunk for column in columns for chunk in column.values.cast(form).chunks]
+    encoded = pc.dictionary_encode(pa.chunked_array(chunks, form)).combine_chunks()
+    dictionary = encoded.dictionary
+    codes = np.split(encoded.indices.to_numpy(), np.cumsum([len(c.values) for c in columns])[:-1])
+    if kind is None and not integers and not text and pc.all(pc.match_substring_regex(dictionary, CANONICAL)).as_py():
         with suppress(pa.ArrowInvalid):  # too long for 64 bits: text
-            return Encoded(dictionary.cast(pa.int64()).to_numpy(), codes)
-    return Encoded(dictionary.to_numpy(zero_copy_only=False).astype(object), codes)
-
-
-def refuse_repeats(column: TableColumn, encoded: Encoded) -> None:
-    """Refuse a first column in which an id occurs twice."""
-    codes = encoded.codes[0]
-    repeated = codes != np.arange(codes.size)  # different ids have the positions 0, 1, 2, ...
-    if repeated.any():
+            dictionary = dictionary.cast(pa.int64())
+    repeated = codes[0] != np.arange(codes[0].size)  # different ids have the positions 0, 1, 2, ...
+    if unique and repeated.any():
         row = int(np.argmax(repeated))
-        raise InputError(f"{column.at(row)}: the id {shown(encoded.ids[codes[row]])} occurs more than once.")
+        twice = shown(dictionary[int(codes[0][row])].as_py())
+        raise InputError(f"{columns[0].at(row)}: the id {twice} occurs more than once.")
+    return dictionary.to_numpy(zero_copy_only=False), codes
 
 
 def hint(unknown: Any, known: NDArray[Any]) -> str:
@@ -124,10 +119,3 @@ def _mixed(integers: TableColumn, text: TableColumn, row: int) -> InputError:
     return InputError(
         f"Ids must be all integers or all text; {integers} holds integers such as {whole}, {text} text such as {other}."
     )
-
-
-def _dictionary(columns: Sequence[Any], kind: Any) -> tuple[Any, list[NDArray[np.int32]]]:
-    """Return the different values in the order they are met, and each column as positions among them."""
-    chunks = [chunk for column in columns for chunk in column.cast(kind).chunks]
-    encoded = pc.dictionary_encode(pa.chunked_array(chunks, kind)).combine_chunks()
-    return encoded.dictionary, np.split(encoded.indices.to_numpy(), np.cumsum([len(c) for c in columns])[:-1])

@@ -18,11 +18,11 @@ from ssge.errors import InputError, cut, printable, shown
 from ssge.foreign import Parts, array_of, from_adjacency, is_graph, take_apart
 from ssge.graph import Direction, Graph, arrange
 from ssge.io.columns import EMPTY, Raw
-from ssge.io.edges import Edges, aggregate, open_edges, read_edges, usual_ends
+from ssge.io.edges import open_edges, read_edges, usual_ends
 from ssge.io.features import make_features
 from ssge.io.formats import from_networkx, read_gml, read_graphml, read_ogb, read_torch
 from ssge.io.graph_folder import StoredGraph, is_graph_folder
-from ssge.io.ids import encode, refuse_repeats
+from ssge.io.ids import encode
 from ssge.io.matrices import read_matrix_market, read_npz, refuse_size
 from ssge.io.nodes import ID, Nodes, open_nodes, read_nodes
 from ssge.io.options import ReadOptions
@@ -266,30 +266,22 @@ def _refuse_swapped(edges: Table, nodes: Table) -> None:
 def _of_table(
     table: Table, rows: Nodes | None, options: ReadOptions, schema: FeatureSchema, direction: Direction | None
 ) -> tuple[Parts, list[Raw], FeatureSchema]:
-    """Return the parts of a graph in an edge table, its feature columns, and the schema with the column of weights."""
-    read = read_edges(table, rows.ids if rows else None, options, schema)
-    labels = rows.labels if rows else None
-    parts = Parts(None, read.ends, read.weights, labels, read.ids, read.ids.size, table.undirected)
-    raws = _feature_columns(rows, read, schema, "both" if table.undirected else direction or "both")
-    if labels is not None and options.label is not None and len(labels) < read.ids.size:
-        raise InputError("unknown='add' leaves added nodes without a label: leave label out, or give unknown='drop'.")
-    return parts, raws, schema.model_copy(update={"weight": read.weight, "weighted": read.weight is not None})
+    """Return the parts of a graph in an edge table, its feature columns, and the schema with the column of weights.
 
-
-def _feature_columns(rows: Nodes | None, read: Edges, schema: FeatureSchema, direction: Direction) -> list[Raw]:
-    """Return the node columns, padded for added nodes, and the aggregated edge columns."""
-    raws, n = rows.raws if rows else [], read.ids.size
-    lacking = [raw for raw in raws if raw.kind not in EMPTY and n > len(raw.values)]
-    if lacking and schema.missing == "error":
+    Node columns are padded for added nodes; aggregated edge columns follow them.
+    """
+    parts, aggregated, schema = read_edges(table, rows.ids if rows else None, options, schema, direction)
+    raws, labels, n = rows.raws if rows else [], rows.labels if rows else None, len(parts.node_ids)
+    if schema.missing == "error" and any(raw.kind not in EMPTY and n > len(raw.values) for raw in raws):
         raise InputError("unknown='add' leaves columns of the added nodes without values: give missing='impute'.")
-    raws = [raw.padded(n) for raw in raws]
-    for column, how in schema.edge_columns:
-        raws.append(Raw(f"{how}({column})", "number", aggregate(read, column, how, direction)[:, None]))
+    if labels is not None and options.label is not None and len(labels) < n:
+        raise InputError("unknown='add' leaves added nodes without a label: leave label out, or give unknown='drop'.")
+    raws = [*(raw.padded(n) for raw in raws), *aggregated]
     counts = Counter(raw.name for raw in raws)
     if twice := next((name for name, count in counts.items() if count > 1), None):
         found = shown(twice)
         raise InputError(f"Columns that become features must have different names; {found} occurs more than once.")
-    return raws
+    return parts._replace(labels=labels), raws, schema
 
 
 def _of_parts(parts: Parts, rows: Nodes | None, schema: FeatureSchema, where: str) -> tuple[Parts, list[Raw]]:
@@ -301,10 +293,9 @@ def _of_parts(parts: Parts, rows: Nodes | None, schema: FeatureSchema, where: st
             raise InputError(
                 f"{rows.ids.table.where} must have {n:,} rows, one per node of {where}; received {size:,}."
             )
-        encoded = encode([rows.ids], schema.ids)
-        refuse_repeats(rows.ids, encoded)
+        ids, _ = encode([rows.ids], True, schema.ids)
         labels = parts.labels if rows.labels is None else rows.labels
-        return parts._replace(node_ids=encoded.ids, labels=labels, num_nodes=size), rows.raws
+        return parts._replace(node_ids=ids, labels=labels, num_nodes=size), rows.raws
     if n is None:  # a PyG graph without features does not store its size
         n = int(array_of(parts.edges, "edges").max(initial=-1)) + 1
         refuse_size(Path(where), n, LIMIT)
@@ -316,7 +307,7 @@ def _of_parts(parts: Parts, rows: Nodes | None, schema: FeatureSchema, where: st
         raise InputError(f"{where}: features must be a matrix of numbers; received {matrix.dtype}, {matrix.shape}.")
     if np.iscomplexobj(matrix) or matrix.shape[0] != n or not matrix.shape[1]:
         raise InputError(f"{where}: features must be real, one row per node ({n:,}); received shape {matrix.shape}.")
-    return parts, [Raw("x", "matrix", matrix, place=lambda row: f"{where}, row {row + 1}")]
+    return parts, [Raw("x", "matrix", matrix, lambda row: f"{where}, row {row + 1}, column 'x'")]
 
 
 def without_labels(

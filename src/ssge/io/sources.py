@@ -180,12 +180,8 @@ def kind_of(path: Path) -> Kind:
         return "json"
     if ".gml" in endings or _GML.match(start):
         return "gml"
-    expected: dict[str, Kind] = {
-        ".parquet": "parquet", ".npz": "npz", ".mtx": "matrix market", ".graphml": "graphml", ".pt": "torch"
-    }  # fmt: skip
-    for end in endings[-2:]:
-        if end in expected:
-            raise InputError(f"{path} ends in {end} but does not begin like such a file; it is damaged or misnamed.")
+    if end := next((end for end in endings[-2:] if end in (".parquet", ".npz", ".mtx", ".graphml", ".pt")), None):
+        raise InputError(f"{path} ends in {end} but does not begin like such a file; it is damaged or misnamed.")
     if b"\0" in head:
         # Every second byte of UTF-16 without a mark is zero where the text is mostly ASCII.
         zeros = max(head[0::2].count(0), head[1::2].count(0))

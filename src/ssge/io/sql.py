@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-from ssge.errors import InputError, UnknownNameError, one_line
-from ssge.io.sources import too_large
+from ssge.errors import InputError, UnknownNameError
+from ssge.io.sources import explained, too_large
 
 SCHEME = "duckdb:///"
 _PARTS = ("edges", "nodes")
@@ -38,8 +38,6 @@ def is_sql(source: Any) -> bool:
 
 def parse(url: str) -> Source:
     """Take a URL apart; ``duckdb:////data/flights.db`` is a whole path."""
-    from urllib.parse import unquote
-
     path, _, query = url.partition("?")
     if not path.startswith(SCHEME) or not path.removeprefix(SCHEME):
         raise InputError(f"A database is given as {SCHEME}FILE?edges=TABLE&nodes=TABLE; received {url}.")
@@ -60,11 +58,11 @@ def read_tables(source: Source, limit: int) -> tuple[Any, Any]:
     if not source.path.is_file():
         raise InputError(f"No such file: {source.path}.")
     settings: Any = {"enable_external_access": False, "lock_configuration": True}
-    try:
-        with duckdb.connect(str(source.path), read_only=True, config=settings) as connection:
-            tables = [_table(duckdb, connection, part, limit) for part in (source.edges, source.nodes) if part]
-    except duckdb.Error as error:
-        raise InputError(f"{source.path}: {one_line(error)}") from None
+    with (
+        explained(str(source.path)),
+        duckdb.connect(str(source.path), read_only=True, config=settings) as connection,
+    ):
+        tables = [_table(duckdb, connection, part, limit) for part in (source.edges, source.nodes) if part]
     return tables[0], tables[1] if source.nodes else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,8 @@ from ssge.io.text import TextTable
 
 _MOST_JSON = 1 << 30
 """Bytes of JSON, which takes about ten times its size in memory."""
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair, which JSON can write, but which is no text."""
 
 
 class TableColumn(NamedTuple):
@@ -31,13 +34,9 @@ class TableColumn(NamedTuple):
     values: Any
     begin: int = 0
 
-    def place(self, row: int) -> str:
-        """Return the place of a row, for messages."""
-        return self.table.place(self.begin + row)
-
     def at(self, row: int) -> str:
         """Return the place of a value, for messages."""
-        return f"{self.place(row)}, column {self.name!r}"
+        return f"{self.table.place(self.begin + row)}, column {self.name!r}"
 
     def __str__(self) -> str:
         return f"{self.table.where}, column {self.name!r}"
@@ -200,7 +199,7 @@ def open_table(
     if kind != "text":
         raise InputError(f"{what} must be a table (CSV, TSV, Parquet); {path} is {kind}.")
     names = [name.casefold() for name in asked if isinstance(name, str)]
-    return TextTable(path, options.delimiter, options.header, known, names, doubt, limit)
+    return TextTable(path, options, known, names, doubt)
 
 
 def _arrow(source: Any, what: str) -> Any:
@@ -297,21 +296,13 @@ def _read_json(path: Path, limit: int) -> Any:
     for name, items in entries:
         if type(items) is not list or any(type(item) not in (int, str) for item in items):
             raise InputError(f"{path}, node {shown(name)}: a list of ids expected, integers or text.")
+        if text := next((item for item in (name, *items) if type(item) is str and _HALF_PAIR.search(item)), None):
+            raise InputError(f"{path}, node {shown(name)}: its ids are no text: {shown(text)}.")
     try:
         bags = pa.array([items for _, items in entries], pa.list_(pa.int64()))
     except (pa.ArrowException, OverflowError, TypeError):  # some are text, or too large
-        texts = [[_text(path, name, item) for item in items] for name, items in entries]
-        bags = pa.array(texts, pa.list_(pa.string()))
-    ids = pa.array([_text(path, name, name) for name in names], pa.string())
-    return pa.table({"id": ids, "features": bags})
-
-
-def _text(path: Path, name: str, item: int | str) -> str:
-    """Return an id as text; half of a surrogate pair, which JSON can write, is none."""
-    text = str(item)
-    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise InputError(f"{path}, node {shown(name)}: its ids are no text: {shown(text)}.")
-    return text
+        bags = pa.array([list(map(str, items)) for _, items in entries], pa.list_(pa.string()))
+    return pa.table({"id": pa.array(names, pa.string()), "features": bags})
 
 
 class _Members(list):  # type: ignore[type-arg]

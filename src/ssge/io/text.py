@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from ssge.errors import InputError, one_line, printable, shown
+from ssge.io.options import ReadOptions
 from ssge.io.sources import LIMIT, arrow_source, in_memory, unpacked
 
 log = logging.getLogger(__name__)
@@ -47,10 +48,9 @@ class TextTable:
     ----------
     path
         The file, plain or packed with gzip or zstd.
-    delimiter
-        One character; a blank means any run of blanks and tabs.
-    header
-        Whether the first row holds the names. Columns without a name are called c0, c1, ...
+    options
+        The delimiter, one character, of which a blank means any run of blanks and tabs; whether the first row holds the
+        names, else columns are called c0, c1, ...; most bytes to unpack.
     known
         Names that are usual in a header, in lower case; those in a tuple only together.
     asked
@@ -58,8 +58,6 @@ class TextTable:
         a column are none.
     doubt
         Whether a first row that could be either is a header.
-    limit
-        Most bytes to unpack.
     """
 
     free, undirected = True, False
@@ -67,14 +65,13 @@ class TextTable:
     def __init__(
         self,
         path: Path,
-        delimiter: str | None = None,
-        header: bool | None = None,
+        options: ReadOptions,
         known: Collection[str | tuple[str, ...]] = (),
         asked: Collection[str] = (),
         doubt: bool = False,
-        limit: int = LIMIT,
     ) -> None:
-        self.where, self._path, self._limit = printable(str(path)), path, limit
+        self.where, self._path, self._limit = printable(str(path)), path, options.limit or LIMIT
+        delimiter, header = options.delimiter, options.header
         if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\n\r"\0'):
             raise InputError(f"delimiter must be one ASCII character, ' ' for runs of blanks; received {delimiter!r}.")
         first = self._first_rows()

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,14 +39,6 @@ _PROBES = 256
 _DENSE_NODES = 400  # up to here a dense eigendecomposition is as fast, and finds all multiple eigenvalues
 
 _Columns: TypeAlias = "tuple[NDArray[np.floating[Any]], list[str]]"
-
-
-class _Structure(NamedTuple):
-    """The adjacency as given (row = target, column = source) and made symmetric, and its direction."""
-
-    given: sp.csr_array
-    symmetric: sp.csr_array
-    direction: Direction | None
 
 
 def structural_features(
@@ -81,19 +74,18 @@ def structural_features(
     >>> dict(zip(names[:3], matrix[0, :3].tolist(), strict=True))
     {'clustering': 1.0, 'return_2': 0.5, 'return_3': 0.25}
     """
-    makers: dict[str, Callable[[_Structure], _Columns]] = {
-        "degree": _degree,
+    given, symmetric = _adjacency(edges, weights, num_nodes)
+    makers: dict[str, Callable[[sp.csr_array], _Columns]] = {
+        "degree": partial(_degree, given, direction),
         "clustering": _clustering,
         "return": _return,
         "laplacian": _laplacian,
     }
-    for kind in kinds:
-        if kind not in makers:
-            raise UnknownNameError("kind of structural features", kind, KINDS)
+    if unknown := [kind for kind in kinds if kind not in makers]:
+        raise UnknownNameError("kind of structural features", unknown[0], KINDS)
     if not kinds:
         raise InputError(f"kinds must name at least one of {', '.join(KINDS)}; received none.")
-    structure = _structure(edges, weights, num_nodes, direction)
-    made = [makers[kind](structure) for kind in kinds]
+    made = [makers[kind](symmetric) for kind in kinds]
     matrix = np.concatenate([columns for columns, _ in made], axis=1, dtype=np.float32, casting="same_kind")
     return matrix, [name for _, names in made for name in names]
 
@@ -111,7 +103,7 @@ def spectral_embedding(
     A and the signs of the columns are as in `structural_features`. The constant is never added explicitly; cost
     O(m k + n k^2) for each of ARPACK's restarts.
     """
-    A = _structure(edges, weights, num_nodes).symmetric
+    _, A = _adjacency(edges, weights, num_nodes)
     degree = A.sum(axis=1)
     regular = degree.mean()
     if regular == 0:
@@ -122,19 +114,16 @@ def spectral_embedding(
     return _signed(_leading(S, sp.csr_array(scale[:, None]), k, regular / num_nodes))
 
 
-def _structure(
-    edges: NDArray[np.int64],
-    weights: NDArray[np.floating[Any]] | None,
-    num_nodes: int,
-    direction: Direction | None = None,
-) -> _Structure:
+def _adjacency(
+    edges: NDArray[np.int64], weights: NDArray[np.floating[Any]] | None, num_nodes: int
+) -> tuple[sp.csr_array, sp.csr_array]:
+    """Return the adjacency as given (row = target, column = source) and made symmetric."""
     values = np.ones(edges.shape[1]) if weights is None else weights.astype(np.float64)
     given = sp.csr_array((values, (edges[1], edges[0])), shape=(num_nodes, num_nodes))
-    return _Structure(given, given.maximum(given.T.tocsr()).tocsr(), direction)
+    return given, given.maximum(given.T.tocsr()).tocsr()
 
 
-def _degree(structure: _Structure) -> _Columns:
-    given, symmetric, direction = structure
+def _degree(given: sp.csr_array, direction: Direction | None, symmetric: sp.csr_array) -> _Columns:
     if direction == "both" or (direction is None and (given != symmetric).nnz == 0):
         return np.log1p(given.sum(axis=1))[:, None], ["degree"]
     arriving, leaving = given.sum(axis=1), given.sum(axis=0)
@@ -143,9 +132,9 @@ def _degree(structure: _Structure) -> _Columns:
     return np.log1p(np.stack([arriving, leaving], axis=1)), ["in_degree", "out_degree"]
 
 
-def _clustering(structure: _Structure) -> _Columns:
-    neighbors = np.diff(structure.symmetric.indptr).astype(np.int64)
-    share = 2 * _triangles(structure.symmetric, neighbors) / np.maximum(neighbors * (neighbors - 1), 1)
+def _clustering(adjacency: sp.csr_array) -> _Columns:
+    neighbors = np.diff(adjacency.indptr).astype(np.int64)
+    share = 2 * _triangles(adjacency, neighbors) / np.maximum(neighbors * (neighbors - 1), 1)
     return share[:, None], ["clustering"]
 
 
@@ -178,7 +167,7 @@ def _normalized(adjacency: sp.csr_array) -> tuple[sp.csr_array, NDArray[np.float
     return sp.csr_array(scale @ adjacency @ scale), degree
 
 
-def _return(structure: _Structure) -> _Columns:
+def _return(adjacency: sp.csr_array) -> _Columns:
     """Return the diagonals of P^2 .. P^8, which are those of S^2 .. S^8.
 
     S is symmetric, so (S^(a+b))_ii is the inner product of row i of S^a and row i of S^b, and four products with S
@@ -187,7 +176,7 @@ def _return(structure: _Structure) -> _Columns:
     deviation of at most sqrt(2/256) = 9 % of the value for even steps; O(256 m). Two steps are always exact. Memory is
     O(n) plus one block in both cases.
     """
-    S, _ = _normalized(structure.symmetric)
+    S, _ = _normalized(adjacency)
     n = S.shape[0]
     half = max(STEPS) // 2
     exact = n * S.nnz <= _EXACT_PRODUCTS
@@ -208,7 +197,7 @@ def _return(structure: _Structure) -> _Columns:
     return matrix, [f"return_{step}" for step in STEPS]
 
 
-def _laplacian(structure: _Structure) -> _Columns:
+def _laplacian(adjacency: sp.csr_array) -> _Columns:
     """Return the eigenvectors of I - S to its 16 smallest eigenvalues above zero (fewer if it has fewer).
 
     Zero is an eigenvalue once for each connected component, with the eigenvector sqrt(d) inside it. These eigenvectors
@@ -217,13 +206,13 @@ def _laplacian(structure: _Structure) -> _Columns:
     its cubes positive. Where that sum is zero, as on a path, the sign is arbitrary; where eigenvalues coincide, the
     basis of their space is.
     """
-    connected = np.flatnonzero(np.diff(structure.symmetric.indptr))
-    S, degree = _normalized(structure.symmetric[connected][:, connected])
+    connected = np.flatnonzero(np.diff(adjacency.indptr))
+    S, degree = _normalized(adjacency[connected][:, connected])
     n, count = connected.size, 0
     if n:
         count, component = sp.csgraph.connected_components(S, directed=False)
     k = min(COORDINATES, n - count)
-    matrix = np.zeros((structure.symmetric.shape[0], k))
+    matrix = np.zeros((adjacency.shape[0], k))
     if k:
         share = np.sqrt(degree / np.bincount(component, weights=degree)[component])
         trivial = sp.csr_array((share, (np.arange(n), component)), shape=(n, count))
