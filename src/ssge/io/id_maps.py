@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +16,13 @@ from ssge.io.sources import explained
 _ROWS = 1 << 18
 
 
-Ends: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64] | None, Any]"
-"""Edges: positions of sources and targets, -1 where a node is not known; weights or None; an unknown id or None."""
+class Ends(NamedTuple):
+    """Some edges: positions of their ends, -1 for an unknown node; weights, if any; an id that no node has, or None."""
+
+    source: NDArray[np.int64]
+    target: NDArray[np.int64]
+    weights: NDArray[np.float64] | None
+    unknown: Any
 
 
 class IntegerIds:
@@ -46,7 +51,7 @@ class IntegerIds:
             pair = [self._positions(column) for column in (source, target)]
             both = zip((source, target), pair, strict=True)
             unknown = next((ids[np.argmin(found)] for ids, found in both if found.min() < 0), None)
-            yield *pair, weights, unknown
+            yield Ends(pair[0], pair[1], weights, unknown)
 
     def _positions(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         at = np.minimum(np.searchsorted(self._sorted, values), self.count - 1)
@@ -115,7 +120,7 @@ class TextIds:
             source, target, weight = (batch.column(name).to_numpy() for name in ("source", "target", "weight"))
             unknown = batch.column("unknown").drop_null()
             weights = None if np.isnan(weight).any() else weight
-            yield source, target, weights, unknown[0].as_py() if len(unknown) else None
+            yield Ends(source, target, weights, unknown[0].as_py() if len(unknown) else None)
         self._run("DROP TABLE half")
 
     def _run(self, query: str, given: dict[str, Any] | None = None) -> Any:
