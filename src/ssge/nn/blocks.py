@@ -139,7 +139,7 @@ class Blocks(nn.Module):
         """Return the concatenated blocks, given the output of the encoder."""
         blocks = self._blocks(view, learned)
         embedding = learned.new_empty(learned.shape[0], sum(self.widths))
-        for i, columns in zip(self.kept, embedding.split(self.widths, 1), strict=True):
+        for i, columns in zip(self.kept, torch.split(embedding, self.widths, 1), strict=True):
             length = blocks[i].norm(dim=1).div_(self.lengths[i]).log1p_()
             columns[:, :-1] = functional.normalize(blocks[i]).mul_(self.scales[i] / self.spreads[i])
             columns[:, -1] = length.mul_(LENGTH * self.scales[i])
