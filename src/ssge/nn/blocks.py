@@ -56,9 +56,8 @@ class Blocks(nn.Module):
 
     with r the root mean square of the lengths and :math:`\sigma` the root mean squared distance of the directions from
     their mean. Where degrees vary, lengths vary, too, and few long rows would dominate a block. Yet lengths can tell
-    classes apart, so a linear classifier gets both. Columns are not centered: on graphs where
-    lengths vary most, clusters of centered rows would be clusters of lengths. A block with a small weight hardly
-    disturbs a classifier.
+    classes apart, so a linear classifier gets both. Columns are not centered: on graphs where lengths vary most,
+    clusters of centered rows would be clusters of lengths. A block with a small weight hardly disturbs a classifier.
 
     Mixture and weights are chosen without labels, by the score s of a block on held-out data of the graph
     (`ssge.ops.held_out`), with rows of unit length. A filter has the weight :math:`(s_k / \max_j s_j)^{40}`, so only
@@ -71,8 +70,9 @@ class Blocks(nn.Module):
     at most 1, and at least 0.15 for X and a thousandth for the others. So noisy features are propagated over many hops,
     features of heterophilic nodes stay unpropagated, and an encoder that over-smooths gets a small weight.
 
-    Alternatively, pass the weights, one per block, and a power of A instead of the mixture. All blocks are multiplied
-    by the spread of Z, so that Z with weight 1 keeps the encoder's scale, for which the paper's probe was tuned.
+    Alternatively, pass the weights, one per block, and a power of A instead of the mixture. With given weights, rows
+    enter as they are, over their spread. All blocks are multiplied by the spread of Z, so that Z with weight 1 keeps
+    the encoder's scale, for which the paper's probe was tuned.
     """
 
     scores: Tensor
@@ -96,7 +96,7 @@ class Blocks(nn.Module):
         self.weights = dict(zip(names, weights, strict=True)) if weights is not None else None
         self.reduction = Reduction(inputs, columns)
         widths = (self.reduction.width, self.reduction.width, width)
-        self.widths = [widths[i] + 1 for i in self.kept]
+        self.widths = [widths[i] + (weights is None) for i in self.kept]
         self.register_buffer("scores", torch.zeros(len(FILTERS) + 1, dtype=torch.float64))
         self.register_buffer("coefficients", torch.zeros(HOPS + 1))
         self.register_buffer("scales", torch.zeros(len(ALL)))
@@ -129,7 +129,7 @@ class Blocks(nn.Module):
         if self.weights is not None:
             weights = [self.weights.get(name, 0.0) for name in ALL]
         blocks = self._blocks(view, encode(view))
-        self.spreads.copy_(torch.stack([_spread(functional.normalize(block)) for block in blocks]))
+        self.spreads.copy_(torch.stack([_spread(self._rows(block)) for block in blocks]))
         lengths = torch.stack([block.square().sum(1).mean().sqrt() for block in blocks])
         self.lengths.copy_(torch.where(lengths > 0, lengths, 1.0))
         self.scales.copy_(torch.tensor(weights) * _spread(blocks[-1]).cpu())
@@ -140,10 +140,15 @@ class Blocks(nn.Module):
         blocks = self._blocks(view, learned)
         embedding = learned.new_empty(learned.shape[0], sum(self.widths))
         for i, columns in zip(self.kept, torch.split(embedding, self.widths, 1), strict=True):
-            length = blocks[i].norm(dim=1).div_(self.lengths[i]).log1p_()
-            columns[:, :-1] = functional.normalize(blocks[i]).mul_(self.scales[i] / self.spreads[i])
-            columns[:, -1] = length.mul_(LENGTH * self.scales[i])
+            width = blocks[i].shape[1]
+            columns[:, :width] = self._rows(blocks[i]) * (self.scales[i] / self.spreads[i])
+            if self.weights is None:
+                columns[:, width] = (blocks[i].norm(dim=1) / self.lengths[i]).log1p_() * (LENGTH * self.scales[i])
         return embedding
+
+    def _rows(self, block: Tensor) -> Tensor:
+        """Return the rows of a block as they are, or their directions."""
+        return block if self.weights is not None else functional.normalize(block)
 
     def _blocks(self, view: View, learned: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         features = self.reduction(view)
