@@ -159,19 +159,14 @@ def ablation(scope: Scope, done: Done) -> Table:
 
 def efficiency(found: dict[tuple[str, str], costs_of.Measured]) -> Table:
     """Return parameters, time and memory beside the paper's, which are of a V100 GPU."""
-    datasets = list(dict.fromkeys(name for _, name in found))
-    columns = [f"{name} {what}" for name in datasets for what in ("parameters, K", "time, s", "memory, MB")]
     note = "Time is that of an epoch times the epochs of the recipe. The paper's time and memory are of a V100 GPU."
-    table = Table("efficiency", "Parameters, training time and peak memory", columns, basis=[note])
-    for method in dict.fromkeys(method for method, _ in found):
-        cells = {}
-        for name in datasets:
-            if (method, name) in found:
-                ours, theirs = found[method, name], costs_of.PUBLISHED[method, name]
-                figures = (ours.parameters / 1000, ours.seconds, ours.peak_mb), theirs
-                for column, a, b in zip(columns[3 * datasets.index(name) :], *figures, strict=False):
-                    cells[column] = Cell(a, None, float(b))
-        table.rows[METHODS[method].title] = cells
+    table = Table("efficiency", "Parameters, training time and peak memory", basis=[note])
+    for (method, dataset), cost in found.items():
+        columns = [f"{dataset} {what}" for what in ("parameters, K", "time, s", "memory, MB")]
+        ours, theirs = (cost.parameters / 1000, cost.seconds, cost.peak_mb), costs_of.PUBLISHED[method, dataset]
+        cells = {column: Cell(a, None, float(b)) for column, a, b in zip(columns, ours, theirs, strict=True)}
+        table.rows.setdefault(METHODS[method].title, {}).update(cells)
+    table.columns = list(dict.fromkeys(column for cells in table.rows.values() for column in cells))
     return table
 
 
