@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from ssge.errors import InputError
-from ssge.experiments.own import references_beside
+from ssge.experiments.compare import references_beside
 from ssge.experiments.protocols import PROTOCOLS
 from ssge.experiments.subject import Subject
 from ssge.experiments.tables import HEADINGS, cells, row, rows
