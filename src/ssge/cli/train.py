@@ -178,9 +178,8 @@ def estimate(
     set_up(quiet, threads)
     from ssge.experiments.sources import open_graph, open_streamed, suited_to
     from ssge.graph import Graph
-    from ssge.runs.estimate import available_memory
+    from ssge.runs.estimate import available_memory, estimate_streamed
     from ssge.runs.estimate import estimate as estimated
-    from ssge.runs.estimate_streamed import estimate_streamed
 
     memory = choice.memory
     options = suited_to(planned(choice, settings).method.name, graph, reading.given())
