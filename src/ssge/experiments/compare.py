@@ -292,12 +292,8 @@ def paired_difference(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[f
         seeds = min(a.shape[0], b.shape[0])
         a, b = a[:seeds], b[:seeds]
     difference = a - b
-    seeds, splits = difference.shape
-    variance = 0.0
-    if splits > 1:
-        variance += float(difference.mean(axis=0).var(ddof=1)) / splits
-    if seeds > 1:
-        variance += float(difference.mean(axis=1).var(ddof=1)) / seeds
+    means = difference.mean(axis=0), difference.mean(axis=1)
+    variance = sum(float(part.var(ddof=1)) / part.size for part in means if part.size > 1)
     return float(difference.mean()), variance**0.5
 
 
