@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from ssge.cli.options import BY_ID, PRINTED, USE, Count, Naming, Output, Quiet, Switch, Vectors, command, set_up
+from ssge.cli.options import BY_ID, PRINTED, USE, Count, Naming, Output, Quiet, Vectors, command, set_up
 from ssge.errors import InputError, printable
 from ssge.terminal import print_cells, print_json
 
@@ -24,7 +24,7 @@ def neighbors(
     /,
     *ids: str,
     k: Count | None = None,
-    every: Annotated[bool, Parameter(name="--all", negative="")] = False,
+    every: Annotated[bool, Parameter(name="--all")] = False,
     metric: Literal["cosine", "euclidean"] = "cosine",
     backend: Literal["exact", "faiss"] = "exact",
     exclude_linked: str | None = None,
@@ -133,7 +133,7 @@ def classify(
     label_column: Annotated[str | None, Parameter(name="--label")] = None,
     folds: int = 5,
     seed: int = 0,
-    allow_leak: Switch = False,
+    allow_leak: bool = False,
     quiet: Quiet = False,
     output: Output = PRINTED,
 ) -> None:

@@ -5,20 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from cyclopts import Parameter
 
-from ssge.cli.options import (
-    AS_FOUND,
-    EVALUATE,
-    Device,
-    Json,
-    Quiet,
-    Reading,
-    SkipReferences,
-    Switch,
-    Threads,
-    command,
-    given,
-    set_up,
-)
+from ssge.cli.options import AS_FOUND, EVALUATE, Device, Json, Quiet, Reading, SkipReferences, Threads, command, set_up
 from ssge.errors import InputError
 from ssge.terminal import print_cells, print_json, print_table
 from ssge.training.allocator import kept_memory
@@ -28,7 +15,7 @@ What: TypeAlias = Literal[
     "augmentation", "all",
 ]  # fmt: skip
 
-SEVERAL = Parameter(consume_multiple=True, negative_iterable="")
+SEVERAL = Parameter(consume_multiple=True)
 
 
 @command(EVALUATE, "ssge evaluate run", "ssge evaluate run --protocol released-code --json")
@@ -39,7 +26,7 @@ def evaluate(
     protocol: str = "paper",
     skip_references: SkipReferences = False,
     threads: Threads = None,
-    force: Switch = False,
+    force: bool = False,
     json: Json = False,
 ) -> None:
     """Score the embedding of a finished run: linear probe, clustering, geometry.
@@ -104,7 +91,7 @@ def run(
     threads: Threads = None,
     device: Device = "cpu",
     skip_references: SkipReferences = False,
-    force: Switch = False,
+    force: bool = False,
     quiet: Quiet = False,
     json: Json = False,
     settings: Any = None,
@@ -138,9 +125,9 @@ def run(
     judged = PROTOCOLS[protocol or chosen.protocol]
     with kept_memory():
         summary = compare(
-            chosen, load(chosen.dataset), judged, seeds, out or Path("runs") / chosen.name, settings=given(settings),
+            chosen, load(chosen.dataset), judged, seeds, out or Path("runs") / chosen.name,
+            settings=settings and vars(settings), device=device, force=force, quiet=quiet,
             references=None if out else Path("runs") / "references" / chosen.dataset, referenced=not skip_references,
-            device=device, force=force, quiet=quiet,
         )  # fmt: skip
     if json:
         print(summary.model_dump_json(indent=2))
@@ -163,7 +150,7 @@ def run(
     "ssge compare run1 run2 run3",
 )
 def compare(
-    sources: Annotated[list[str], Parameter(negative="")],
+    sources: list[str],
     /,
     *,
     methods: str = "ssge",
@@ -174,7 +161,7 @@ def compare(
     skip_references: SkipReferences = False,
     threads: Threads = None,
     device: Device = "cpu",
-    force: Switch = False,
+    force: bool = False,
     quiet: Quiet = False,
     json: Json = False,
     reading: Reading = AS_FOUND,
@@ -288,7 +275,7 @@ def reproduce(
     datasets: Annotated[list[str] | None, SEVERAL] = None,
     methods: Annotated[list[str] | None, SEVERAL] = None,
     seeds: int | None = None,
-    fast: Switch = False,
+    fast: bool = False,
     minutes: float | None = None,
     out: Path = Path("reproduction"),
     threads: Threads = None,

@@ -43,7 +43,6 @@ def loss_curves(path: str | Path, history: Sequence[Mapping[str, Any]], title: s
     The history is one dict per epoch, with ``epoch`` and ``total``, and any terms. A term that only some epochs have
     is joined over the others; one that no epoch has gets no panel.
     """
-    target = canvas.target(path)
     if not history or any(row.get(key) is None for row in history for key in ("epoch", "total")):
         raise InputError("history must be dicts with epoch and total; received none, or one without.")
     curves = curves_of(history)
@@ -54,7 +53,7 @@ def loss_curves(path: str | Path, history: Sequence[Mapping[str, Any]], title: s
         for term in curves
         if term not in ("total", "alignment")
     ]
-    figure = canvas.figure(0.6 + 3.9 * len(panels), 3.7, title)
+    figure = canvas.figure(path, 0.6 + 3.9 * len(panels), 3.7, title)
     colors = dict(zip(curves, PALETTE, strict=False))
     row_of_axes = figure.subplots(1, len(panels), sharex=True, squeeze=False)[0]
     for axes, (head, unit, terms) in zip(row_of_axes, panels, strict=True):
@@ -72,7 +71,7 @@ def loss_curves(path: str | Path, history: Sequence[Mapping[str, Any]], title: s
             axes.legend(frameon=False, fontsize=9.5, labelcolor=INK)
         else:
             axes.set_title(last, loc="right", fontsize=9.5, color=MUTED)
-    return canvas.save(figure, target)
+    return canvas.save(figure, path)
 
 
 def correlations(
@@ -83,10 +82,9 @@ def correlations(
     The first 256 columns are shown, in their own order; a constant one, which has no correlation, is gray.
     Each embedding needs two rows; their numbers of columns may differ.
     """
+    figure = canvas.figure(path, 1 + 4.8 * len(panels), 5.05, title)
     from matplotlib import colormaps
 
-    target = canvas.target(path)
-    figure = canvas.figure(1 + 4.8 * len(panels), 5.05, title)
     row_of_axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for axes, (head, values) in zip(row_of_axes, panels.items(), strict=True):
         embedding = checked_embedding(values, head.lower())
@@ -100,7 +98,7 @@ def correlations(
         note = f": {between.mean():.2f} on average off the diagonal" if between.size else ""
         axes.set_title(head + note, loc="left", fontsize=11, color=INK)
     canvas.color_bar(figure, image, list(row_of_axes), "absolute correlation")
-    return canvas.save(figure, target)
+    return canvas.save(figure, path)
 
 
 def spectrum(
@@ -113,10 +111,9 @@ def spectrum(
     An isotropic Gaussian has every eigenvalue 1; those of a collapsed embedding fall steeply. The legend
     gives each effective rank.
     """
-    target = canvas.target(path)
     if not curves:
         raise InputError("curves must hold at least one named embedding; received none.")
-    figure = canvas.figure(7.6, 4.8, title)
+    figure = canvas.figure(path, 7.6, 4.8, title)
     axes = figure.subplots()
     axes.set(yscale="log")
     axes.margins(x=0.02)
@@ -133,7 +130,7 @@ def spectrum(
     axes.set_ylim(bottom=max(smallest / 2, SMALLEST_EIGENVALUE))
     canvas.dress(axes, "eigenvalue number, largest first", "eigenvalue of the correlations, log scale")
     axes.legend(frameon=False, fontsize=9.5, labelcolor=INK, loc="best")
-    return canvas.save(figure, target)
+    return canvas.save(figure, path)
 
 
 def absolute_correlation(embedding: Matrix, name: str) -> Matrix:
@@ -164,7 +161,6 @@ def circle_densities(path: str | Path, embedding: ArrayLike, labels: ArrayLike, 
     """
     from sklearn.neighbors import KernelDensity
 
-    target = canvas.target(path)
     points = checked_embedding(embedding, "embedding")
     if points.shape[1] != 2:
         raise InputError(f"embedding must have 2 columns to lie on a circle; received {points.shape[1]}.")
@@ -173,7 +169,7 @@ def circle_densities(path: str | Path, embedding: ArrayLike, labels: ArrayLike, 
     unit = centered[norm > 0] / norm[norm > 0, None]
     label = np.asarray(labels)[norm > 0]
     panels = {"All classes": unit} | {f"Class {c}": unit[label == c] for c in range(CLASSES)}
-    figure = canvas.figure(3.1 * len(panels), 4.6, title)
+    figure = canvas.figure(path, 3.1 * len(panels), 4.6, title)
     axes = figure.subplots(2, len(panels), height_ratios=(3, 1), squeeze=False)
     side = np.linspace(-1.4, 1.4, GRID)
     plane = np.stack(np.meshgrid(side, side)).reshape(2, -1).T
@@ -193,7 +189,7 @@ def circle_densities(path: str | Path, embedding: ArrayLike, labels: ArrayLike, 
         canvas.dress(angles, "angle", "density" if column == 0 else "")
         angles.set_xticks([-np.pi, 0, np.pi], ["−π", "0", "π"])
         angles.set_yticks([])
-    return canvas.save(figure, target)
+    return canvas.save(figure, path)
 
 
 def sweeps(
@@ -215,10 +211,9 @@ def sweeps(
     setting
         Name of the horizontal axis, which is logarithmic.
     """
-    target = canvas.target(path)
     if not any(curves.values()):
         raise InputError("curves must have at least one point; received none.")
-    figure = canvas.figure(7.2, 4.6, title)
+    figure = canvas.figure(path, 7.2, 4.6, title)
     axes = figure.subplots()
     axes.set_xscale("log")
     ticks = sorted({point[0] for curve in curves.values() for point in curve})
@@ -229,7 +224,7 @@ def sweeps(
     axes.minorticks_off()
     canvas.dress(axes, setting, "accuracy %")
     axes.legend(frameon=False, fontsize=9.5, labelcolor=INK, loc="best")
-    return canvas.save(figure, target)
+    return canvas.save(figure, path)
 
 
 def grids(
@@ -255,8 +250,8 @@ def grids(
     names
         Names of the two settings.
     """
-    target = canvas.target(path)
-    figure = canvas.figure(1.4 + 0.62 * len(columns) * len(panels) + 0.6 * len(panels), 1.5 + 0.55 * len(rows), title)
+    width, height = 1.4 + 0.62 * len(columns) * len(panels) + 0.6 * len(panels), 1.5 + 0.55 * len(rows)
+    figure = canvas.figure(path, width, height, title)
     every = figure.subplots(1, len(panels), squeeze=False)[0]
     for axes, (name, values) in zip(every, panels.items(), strict=True):
         low, high = np.nanmin(values), np.nanmax(values)
@@ -272,4 +267,4 @@ def grids(
         axes.set_title(name, loc="left", fontsize=11, color=INK)
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
-    return canvas.save(figure, target)
+    return canvas.save(figure, path)
