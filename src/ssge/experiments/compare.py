@@ -299,15 +299,15 @@ def paired_difference(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[f
 
 def group_runs(paths: Sequence[Path]) -> dict[str, list[RunFolder]]:
     """Return the folders of finished runs by the name of their row; those of one method and settings are one row."""
-    groups: dict[str, list[RunFolder]] = {}
+    groups: dict[tuple[str, str], list[RunFolder]] = {}
     for folder in map(RunFolder, paths):
         record = folder.read_record()
-        settings = repr((record.method, sorted(record.config.items()), record.recipe))
-        groups.setdefault(settings, []).append(folder)
-    titles = [METHODS[group[0].read_record().method].title for group in groups.values()]
+        settings = repr((sorted(record.config.items()), record.recipe))
+        groups.setdefault((METHODS[record.method].title, settings), []).append(folder)
+    titles = [title for title, _ in groups]
     return {
         title if titles.count(title) == 1 else f"{title} ({', '.join(str(folder.path) for folder in group)})": group
-        for title, group in zip(titles, groups.values(), strict=True)
+        for (title, _), group in groups.items()
     }
 
 
