@@ -64,19 +64,19 @@ def as_flags(text: str) -> str:
     "give --missing impute, or leave it out with --ignore 'page name'."
     """
     text = _ARGUMENT.sub(
-        lambda found: f"--{_flag(found[1])} {_words(found[2])}{f' or {found[3]}' if found[3] else ''}", text
+        lambda found: f"{_flag(found)} {_words(found[2])}{f' or {found[3]}' if found[3] else ''}", text
     )
     text = re.sub(r"\b(in|of|that) like\b", r"\1 the run", text)
     text = re.sub(r"^memory(?= must | is | streams )", "--memory", text)
-    return re.sub(rf"^({_OPTIONS})(?= is | are |: Input )", lambda found: f"--{_flag(found[1])}", text)
+    return re.sub(rf"^({_OPTIONS})(?= is | are |: Input )", _flag, text)
 
 
 _OPTIONS = "|".join(field.name for field in fields(ReadOptions))
 _ARGUMENT = re.compile(rf"\b({_OPTIONS})=(\[[^]]*\]|'[^']*'|\.\.\.|[\d,]+)(?: or '(\w+)')?")
 
 
-def _flag(name: str) -> str:
-    return name.replace("_", "-")
+def _flag(found: re.Match[str]) -> str:
+    return f"--{found[1].replace('_', '-')}"
 
 
 def _words(value: str) -> str:

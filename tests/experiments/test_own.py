@@ -10,7 +10,7 @@ import pytest
 
 from ssge.cli import main
 from ssge.evaluation.edges import edge_figures
-from ssge.experiments.own import paired_difference
+from ssge.experiments.compare import paired_difference
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:

@@ -20,9 +20,8 @@ from ssge.experiments import layout
 from ssge.experiments.layout import OTHER, agreement, color_by, lay_out, tells_apart
 from ssge.experiments.report import write_map_page, write_report
 from ssge.experiments.report.charts import correlation_chart, loss_charts, spectrum_chart
-from ssge.experiments.report.facts import verdict
+from ssge.experiments.report.facts import score_tables, verdict
 from ssge.experiments.report.points import map_data
-from ssge.experiments.report.scores import score_tables
 from ssge.experiments.subject import Subject
 from ssge.io.embeddings import Embedding
 from ssge.ops.neighbors import nearest

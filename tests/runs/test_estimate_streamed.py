@@ -10,8 +10,7 @@ import pytest
 from graphs import random_graph
 from ssge.errors import InputError
 from ssge.io.graph_writer import write_graph
-from ssge.runs.estimate import check_memory
-from ssge.runs.estimate_streamed import check_loading, estimate_streamed
+from ssge.runs.estimate import check_loading, check_memory, estimate_streamed
 from ssge.runs.plan import plan
 
 

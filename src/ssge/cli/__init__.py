@@ -97,8 +97,11 @@ def _requested_method(words: list[str]) -> str:
     for word, following in pairwise([*words, ""]):
         flag, _, value = word.partition("=")
         flags[flag.replace("_", "-")] = value or following
-    if words[0] == "run":
-        flags["--recipe"] = _recipe(words)
+    if words[0] == "run":  # the value of --out may look like a recipe
+        from ssge.runs.recipes import recipes
+
+        others = (word for before, word in pairwise(words) if before != "--out")
+        flags["--recipe"] = next((word for word in others if word.endswith(".toml") or word in recipes()), "")
     name = flags.get("--method") or "ssge"
     try:
         if run := flags.get("--warm-start"):
@@ -113,11 +116,3 @@ def _requested_method(words: list[str]) -> str:
     except SSGEError:  # the command itself will say what is wrong
         return "ssge"
     return name
-
-
-def _recipe(words: list[str]) -> str:
-    """Return the recipe among the words of ``ssge run``; the value of --out may look like one."""
-    from ssge.runs.recipes import recipes
-
-    others = (word for before, word in pairwise(words) if before != "--out")
-    return next((word for word in others if word.endswith(".toml") or word in recipes()), "")

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from ssge.cli.options import BY_ID, PRINTED, USE, Count, Naming, Output, Quiet, Switch, Vectors, command, set_up
+from ssge.cli.options import BY_ID, PRINTED, USE, Count, Naming, Output, Quiet, Vectors, command, set_up
 from ssge.errors import InputError, printable
 from ssge.terminal import print_cells, print_json
 
@@ -24,7 +24,7 @@ def neighbors(
     /,
     *ids: str,
     k: Count | None = None,
-    every: Annotated[bool, Parameter(name="--all", negative="")] = False,
+    every: Annotated[bool, Parameter(name="--all")] = False,
     metric: Literal["cosine", "euclidean"] = "cosine",
     backend: Literal["exact", "faiss"] = "exact",
     exclude_linked: str | None = None,
@@ -54,7 +54,7 @@ def neighbors(
     set_up(quiet)
     import numpy as np
 
-    from ssge.runs.names import neighbor_columns, value_of
+    from ssge.runs.names import SCORES, neighbor_columns
     from ssge.tasks.search import search
 
     logging.getLogger("faiss").setLevel(logging.WARNING)  # it logs each library that it tries
@@ -72,7 +72,7 @@ def neighbors(
         if output.json:
             print_json({"rows": written, "file": str(output.out)})
         return
-    value = value_of(metric)
+    value = SCORES[metric]
     answers = [  # fewer than k where linked nodes are left out
         (row, [(i, score) for i, score in zip(near, scores, strict=True) if i >= 0])
         for row, near, scores in zip(rows, *found, strict=True)
@@ -133,7 +133,7 @@ def classify(
     label_column: Annotated[str | None, Parameter(name="--label")] = None,
     folds: int = 5,
     seed: int = 0,
-    allow_leak: Switch = False,
+    allow_leak: bool = False,
     quiet: Quiet = False,
     output: Output = PRINTED,
 ) -> None:
@@ -248,5 +248,5 @@ def _linked(edges: str, node_ids: Any) -> Any:
     from ssge.experiments.sources import known_edges
 
     source, target = known_edges(edges, node_ids)
-    pairs = np.concatenate([source, target]), np.concatenate([target, source])
-    return sp.csr_array((np.ones(2 * len(source), bool), pairs), shape=(len(node_ids), len(node_ids)))
+    one_way = sp.csr_array((np.ones(len(source), bool), (source, target)), shape=(len(node_ids), len(node_ids)))
+    return one_way + one_way.T

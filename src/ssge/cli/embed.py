@@ -13,7 +13,6 @@ from ssge.cli.options import (
     Quiet,
     Reading,
     SafeCsv,
-    Switch,
     Threads,
     Vectors,
     command,
@@ -128,7 +127,7 @@ def export(
     *,
     out: Path,
     format: Literal["parquet-vector", "parquet", "csv", "npy", "word2vec"] | None = None,
-    unit: Switch = False,
+    unit: bool = False,
     force: Force = False,
 ) -> None:
     """Write an embedding for a vector database or another program.

@@ -5,20 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from cyclopts import Parameter
 
-from ssge.cli.options import (
-    AS_FOUND,
-    EVALUATE,
-    Device,
-    Json,
-    Quiet,
-    Reading,
-    SkipReferences,
-    Switch,
-    Threads,
-    command,
-    given,
-    set_up,
-)
+from ssge.cli.options import AS_FOUND, EVALUATE, Device, Json, Quiet, Reading, SkipReferences, Threads, command, set_up
 from ssge.errors import InputError
 from ssge.terminal import print_cells, print_json, print_table
 from ssge.training.allocator import kept_memory
@@ -28,7 +15,7 @@ What: TypeAlias = Literal[
     "augmentation", "all",
 ]  # fmt: skip
 
-SEVERAL = Parameter(consume_multiple=True, negative_iterable="")
+SEVERAL = Parameter(consume_multiple=True)
 
 
 @command(EVALUATE, "ssge evaluate run", "ssge evaluate run --protocol released-code --json")
@@ -39,7 +26,7 @@ def evaluate(
     protocol: str = "paper",
     skip_references: SkipReferences = False,
     threads: Threads = None,
-    force: Switch = False,
+    force: bool = False,
     json: Json = False,
 ) -> None:
     """Score the embedding of a finished run: linear probe, clustering, geometry.
@@ -58,8 +45,7 @@ def evaluate(
         Score again what is scored already.
     """
     set_up(threads=threads)
-    from ssge.experiments.compare import score
-    from ssge.experiments.own import LABEL_FREE, label_free, label_free_references, label_free_rows, references_beside
+    from ssge.experiments import compare as comparing
     from ssge.experiments.protocols import PROTOCOLS
     from ssge.experiments.sources import reopen
     from ssge.experiments.tables import row, rows
@@ -73,19 +59,20 @@ def evaluate(
     if graph.labels is None:
         vectors = folder.read_embedding().vectors
         if json:
-            print_json(label_free(vectors, graph))
+            print_json(comparing.label_free(vectors, graph))
             return
-        beside = {} if skip_references else label_free_references(graph)
-        print_cells(LABEL_FREE, label_free_rows(beside | {name: vectors}, graph), "no labels: label-free figures")
+        beside = {} if skip_references else comparing.label_free_references(graph)
+        found = comparing.label_free_rows(beside | {name: vectors}, graph)
+        print_cells(comparing.LABEL_FREE, found, "no labels: label-free figures")
         print("Training used these edges, so the figures are no test. ssge links holds edges out.")
         return
-    record = score(folder, graph, chosen, force)
+    record = comparing.score(folder, graph, chosen, force)
     scores = record.scores[chosen.name]
     if json:
         print(scores.model_dump_json(indent=2))
         return
     by = f"its own class scores, {scores.splits}" if record.splits else chosen.description
-    others = [] if skip_references else references_beside(folder, record, chosen, graph)
+    others = [] if skip_references else comparing.references_beside(folder, record, chosen, graph)
     print_table([*rows(others, chosen.name), row(name, [scores])], f"{chosen.name}: {by}")
 
 
@@ -104,7 +91,7 @@ def run(
     threads: Threads = None,
     device: Device = "cpu",
     skip_references: SkipReferences = False,
-    force: Switch = False,
+    force: bool = False,
     quiet: Quiet = False,
     json: Json = False,
     settings: Any = None,
@@ -138,9 +125,9 @@ def run(
     judged = PROTOCOLS[protocol or chosen.protocol]
     with kept_memory():
         summary = compare(
-            chosen, load(chosen.dataset), judged, seeds, out or Path("runs") / chosen.name, settings=given(settings),
+            chosen, load(chosen.dataset), judged, seeds, out or Path("runs") / chosen.name,
+            settings=settings and vars(settings), device=device, force=force, quiet=quiet,
             references=None if out else Path("runs") / "references" / chosen.dataset, referenced=not skip_references,
-            device=device, force=force, quiet=quiet,
         )  # fmt: skip
     if json:
         print(summary.model_dump_json(indent=2))
@@ -163,7 +150,7 @@ def run(
     "ssge compare run1 run2 run3",
 )
 def compare(
-    sources: Annotated[list[str], Parameter(negative="")],
+    sources: list[str],
     /,
     *,
     methods: str = "ssge",
@@ -174,7 +161,7 @@ def compare(
     skip_references: SkipReferences = False,
     threads: Threads = None,
     device: Device = "cpu",
-    force: Switch = False,
+    force: bool = False,
     quiet: Quiet = False,
     json: Json = False,
     reading: Reading = AS_FOUND,
@@ -201,39 +188,48 @@ def compare(
         Run and score everything again.
     """
     set_up(quiet, threads)
-    from ssge.experiments import own
-    from ssge.experiments.compare import score_row
+    from ssge.experiments import compare as comparing
     from ssge.experiments.protocols import PROTOCOLS
     from ssge.experiments.tables import rows
+    from ssge.io.labels import read_labels
+    from ssge.runs.plan import plan
 
     chosen = PROTOCOLS[protocol]
     runs = [Path(source) for source in sources if (Path(source) / "record.json").is_file()]
     graph, origin = _graph(sources, runs, methods, reading)
-    scored = graph if labels is None else _labeled(graph, labels)
+    scored = graph if labels is None else comparing.label_nodes(graph, *read_labels(labels, graph.node_ids))
     where = out or Path("runs") / "compare" / graph.name
     if runs:
-        groups = own.group_runs(runs)
+        groups = comparing.group_runs(runs)
     else:
-        how = {**origin, "device": device, "force": force, "quiet": quiet}
-        groups = own.fit_methods(methods.split(","), graph, chosen, seeds, where, **how)
+        plans = [plan(graph.info, name.strip(), device=device) for name in methods.split(",") if name.strip()]
+        if not plans:
+            raise InputError("methods must name one method at least; received none.")
+        groups = {}
+        for planned in plans:
+            config = planned.config.model_dump(mode="json")
+            kept = comparing.Kept(where / planned.method.name, origin["dataset"], graph, chosen, config, force)
+            groups[planned.method.title] = kept.fit(planned, seeds, quiet, origin.get("reading"))
     if scored.labels is None:
-        vectors = {} if skip_references else own.label_free_references(graph)
-        for name, folders in groups.items():
-            titles = [f"{name}, {folder.path if runs else folder.path.name}" for folder in folders]
-            vectors |= {title: folder.read_embedding().vectors for title, folder in zip(titles, folders, strict=True)}
-        found = own.label_free_rows(vectors, graph)
+        vectors = {} if skip_references else comparing.label_free_references(graph)
+        vectors |= {
+            f"{name}, {folder.path if runs else folder.path.name}": folder.read_embedding().vectors
+            for name, folders in groups.items()
+            for folder in folders
+        }
+        found = comparing.label_free_rows(vectors, graph)
         if json:
-            print_json([dict(zip(("name", *own.LABEL_FREE[1:]), line, strict=True)) for line in found])
+            print_json([dict(zip(("name", *comparing.LABEL_FREE[1:]), line, strict=True)) for line in found])
         else:
-            print_cells(own.LABEL_FREE, found, f"{graph.name}: no labels")
+            print_cells(comparing.LABEL_FREE, found, f"{graph.name}: no labels")
         return
     records, first = [], next(iter(groups))
     if not skip_references:
-        kept = None if runs else where / "references"
-        records += own.references_of(scored, chosen, origin["dataset"], kept, force, own_labels=labels is None)
+        place = None if runs else where / "references"
+        records += comparing.references_of(scored, chosen, origin["dataset"], place, force, own_labels=labels is None)
     for name, folders in groups.items():
-        records += score_row(name, folders, scored, chosen, force=force and not runs, keep=labels is None)
-    lines, others = rows(records, chosen.name), own.differences(records, chosen.name, first)
+        records += comparing.score_row(name, folders, scored, chosen, force=force and not runs, keep=labels is None)
+    lines, others = rows(records, chosen.name), comparing.differences(records, chosen.name, first)
     if json:
         facts = {"rows": [line._asdict() for line in lines], "first": first}
         print_json(facts | {"differences": [one._asdict() for one in others]})
@@ -266,14 +262,6 @@ def _graph(sources: list[str], runs: list[Path], methods: str, reading: Reading)
     return open_graph(sources[0], options), origin_of(sources[0], options)
 
 
-def _labeled(graph: Any, labels: Path) -> Any:
-    from ssge.experiments.own import label_nodes
-    from ssge.io.labels import read_labels
-
-    rows, given = read_labels(labels, graph.node_ids)
-    return label_nodes(graph, rows, given)
-
-
 @command(
     EVALUATE,
     "ssge reproduce ablation --datasets cora citeseer",
@@ -287,7 +275,7 @@ def reproduce(
     datasets: Annotated[list[str] | None, SEVERAL] = None,
     methods: Annotated[list[str] | None, SEVERAL] = None,
     seeds: int | None = None,
-    fast: Switch = False,
+    fast: bool = False,
     minutes: float | None = None,
     out: Path = Path("reproduction"),
     threads: Threads = None,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ssge.cli.apply import neighbors
-from ssge.cli.options import INFO, Json, Quiet, Switch, Threads, command, set_up
+from ssge.cli.options import INFO, Json, Quiet, Threads, command, set_up
 from ssge.errors import InputError
 from ssge.terminal import print_cells, print_json, print_table
 from ssge.training.allocator import kept_memory
@@ -127,7 +127,7 @@ def demo(
     out: Path = Path("demo"),
     seeds: int = 3,
     threads: Threads = None,
-    force: Switch = False,
+    force: bool = False,
     quiet: Quiet = False,
 ) -> None:
     """Embed the import graph of installed Python packages; print scores and neighbors, draw pictures.

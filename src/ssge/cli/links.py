@@ -23,7 +23,7 @@ def links(
     /,
     *,
     k: Count = 20,
-    of: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = (),
+    of: Annotated[tuple[str, ...], Parameter(consume_multiple=True)] = (),
     share: float = 0.1,
     seed: int = 0,
     threads: Threads = None,

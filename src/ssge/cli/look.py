@@ -6,7 +6,7 @@ from typing import Literal
 
 from cyclopts import Parameter
 
-from ssge.cli.options import BY_ID, VISUALIZE, Force, Naming, Quiet, Switch, Vectors, command, set_up
+from ssge.cli.options import BY_ID, VISUALIZE, Force, Naming, Quiet, Vectors, command, set_up
 
 
 @Parameter(name="*")
@@ -47,7 +47,7 @@ def report(
     *,
     out: Path,
     drawing: Drawing = AS_USUAL,
-    skip_references: Switch = False,
+    skip_references: bool = False,
     force: Force = False,
     quiet: Quiet = False,
     naming: Naming = BY_ID,

@@ -51,6 +51,7 @@ APP = App(
     ),
     version=__version__,
     help_format="plaintext",
+    default_parameter=Parameter(negative=""),  # flags have no second form, such as --no-force or --empty-methods
     config=_refuse_fractions,
 )
 
@@ -60,35 +61,36 @@ def command(group: Group, *lines: str, name: str | None = None) -> Callable[[T],
     return APP.command(name=name, group=group, help_epilogue=_examples(*lines) if lines else None)
 
 
-Switch: TypeAlias = Annotated[bool, Parameter(negative="")]
 Vectors: TypeAlias = Annotated[Path, Parameter(help="Folder of a run, or a file with an embedding.")]
 Count: TypeAlias = Annotated[int, Parameter(name=["-k", "--k"])]
 Device: TypeAlias = Annotated[str, Parameter(help="cpu, cuda, cuda:1, ..., or auto.")]
 Threads: TypeAlias = Annotated[
     int | None, Parameter(help="Processor threads. Results are bit-equal only at the same number.")
 ]
-Force: TypeAlias = Annotated[bool, Parameter(negative="", help="Replace the file if it exists.")]
-Quiet: TypeAlias = Annotated[bool, Parameter(negative="", help="Show no progress and no notes.")]
-Json: TypeAlias = Annotated[bool, Parameter(negative="", help="Print as JSON.")]
+Force: TypeAlias = Annotated[bool, Parameter(help="Replace the file if it exists.")]
+Quiet: TypeAlias = Annotated[bool, Parameter(help="Show no progress and no notes.")]
+Json: TypeAlias = Annotated[bool, Parameter(help="Print as JSON.")]
 SkipReferences: TypeAlias = Annotated[
-    bool,
-    Parameter(negative="", help="Leave out the reference rows, such as raw and propagated features; they take time."),
+    bool, Parameter(help="Leave out the reference rows, such as raw and propagated features; they take time.")
 ]
 SafeCsv: TypeAlias = Annotated[
     bool,
     Parameter(
-        negative="",
-        help="Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it.",
+        help="Write CSV for spreadsheets: text that would be a formula there, as =1+1, gets an apostrophe before it."
     ),
 ]
 
-SETTINGS = Parameter(name="*", group=Group("Settings of the method", sort_key=2), consume_multiple=True, negative="")
+SETTINGS = Parameter(name="*", group=Group("Settings of the method", sort_key=2), consume_multiple=True)
 """Makes each field of a configuration class a flag."""
 
 Reading: TypeAlias = Annotated[
     ReadOptions,
     Parameter(
-        name="*", group=Group("Reading a graph of your own", sort_key=1), consume_multiple=True, negative_iterable=""
+        name="*",
+        group=Group("Reading a graph of your own", sort_key=1),
+        consume_multiple=True,
+        negative=None,  # --no-header
+        negative_iterable="",
     ),
 ]
 AS_FOUND = ReadOptions()

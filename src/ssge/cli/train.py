@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from ssge.cli.options import AS_FOUND, TRAIN, Device, Json, Quiet, Reading, Switch, Threads, command, given, set_up
+from ssge.cli.options import AS_FOUND, TRAIN, Device, Json, Quiet, Reading, Threads, command, given, set_up
 from ssge.errors import InputError
 from ssge.terminal import print_json
 from ssge.training.allocator import kept_memory
@@ -63,13 +63,13 @@ def fit(
     out: Path,
     choice: Choice = DEFAULT,
     warm_start: Path | None = None,
-    select: Switch = False,
+    select: bool = False,
     seed: int = 0,
     device: Device = "cpu",
     threads: Threads = None,
     checkpoint_every: int = 10,
-    resume: Switch = False,
-    force: Switch = False,
+    resume: bool = False,
+    force: bool = False,
     quiet: Quiet = False,
     json: Json = False,
     reading: Reading = AS_FOUND,
@@ -178,9 +178,8 @@ def estimate(
     set_up(quiet, threads)
     from ssge.experiments.sources import open_graph, open_streamed, suited_to
     from ssge.graph import Graph
-    from ssge.runs.estimate import available_memory
+    from ssge.runs.estimate import available_memory, estimate_streamed
     from ssge.runs.estimate import estimate as estimated
-    from ssge.runs.estimate_streamed import estimate_streamed
 
     memory = choice.memory
     options = suited_to(planned(choice, settings).method.name, graph, reading.given())
@@ -207,7 +206,7 @@ def convert(
     *,
     out: Path,
     memory: str = "2GB",
-    force: Switch = False,
+    force: bool = False,
     quiet: Quiet = False,
     json: Json = False,
     reading: Reading = AS_FOUND,

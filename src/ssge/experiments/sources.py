@@ -55,8 +55,7 @@ def open_graph(source: str, reading: dict[str, Any] | None = None, like: Feature
     if unknown := next((name for name in reading or () if name not in known), None):  # of a record that was changed
         raise UnknownNameError("option of reading", unknown, known)
     if is_graph_folder(path):
-        from ssge.runs.estimate import available_memory  # torch
-        from ssge.runs.estimate_streamed import check_loading
+        from ssge.runs.estimate import available_memory, check_loading  # torch
 
         check_loading(StoredGraph.open(path), available_memory())
     return read_graph(path, like=like, **(reading or {}))

@@ -24,8 +24,7 @@ from ssge.methods import Method
 from ssge.ops.collective import world
 from ssge.ops.random import Key
 from ssge.records import RunRecord, peak_memory_mb
-from ssge.runs.estimate import check_memory
-from ssge.runs.estimate_streamed import learned_alone
+from ssge.runs.estimate import check_memory, learned_alone
 from ssge.runs.folder import RunFolder
 from ssge.runs.plan import Plan
 from ssge.runs.verdict import diagnose

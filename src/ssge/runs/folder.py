@@ -123,12 +123,7 @@ class RunFolder:
     def history(self) -> Iterator[Callable[[dict[str, Any]], None]]:
         """Yield an observer that appends each epoch to the history at once, so that a killed run leaves it."""
         with (self.work / HISTORY).open("a", encoding="utf-8") as file:
-
-            def append(line: dict[str, Any]) -> None:
-                file.write(json.dumps(line) + "\n")
-                file.flush()
-
-            yield append
+            yield lambda line: print(json.dumps(line), file=file, flush=True)
 
     def write(self, run: Run) -> None:
         """Write everything that a finished run leaves; the folder must be claimed."""

@@ -64,21 +64,18 @@ class Names:
         node, *names = self.cells(row)
         return f"{names[0]} ({node})" if names and names[0] not in ("", node) else node
 
-    def take(self, rows: NDArray[np.int64]) -> dict[str, Any]:
-        """Return the columns of some nodes as pyarrow arrays, whose type no choice of nodes changes."""
-        return {name: pa.array(values).take(pa.array(rows)) for name, values in self.columns.items()}
+    def table(self, columns: dict[str, Any], *ends: str) -> dict[str, Any]:
+        """Return columns about nodes, then the shown columns of these nodes, whose type no choice of nodes changes.
 
-    def table(self, own: dict[str, Any], **nodes: NDArray[np.int64]) -> dict[str, Any]:
-        """Return columns about nodes, then the shown columns of these nodes.
-
-        ``nodes`` are rows by the name of their column of ids, which stands before the names of the shown columns unless
-        it is ``id``.
+        ``ends`` are columns of rows, which become ids. Their names stand before those of the shown columns, except
+        ``id``.
         """
         shown = {
-            name if end == "id" else f"{end} {name}": values
-            for end, rows in nodes.items()
-            for name, values in self.take(rows).items()
+            name if end == "id" else f"{end} {name}": pa.array(values).take(pa.array(columns[end]))
+            for end in ends
+            for name, values in self.columns.items()
         }
+        own = columns | {end: self.node_ids[columns[end]] for end in ends}
         return own | {name: values for name, values in shown.items() if name not in own}
 
     def positions(self, nodes: Sequence[Any]) -> NDArray[np.int64]:
@@ -219,9 +216,8 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float | bool) else cut(str(value))
 
 
-def value_of(metric: Metric) -> str:
-    """Return what the score of a neighbor is called."""
-    return "cosine" if metric == "cosine" else "distance"
+SCORES: dict[Metric, str] = {"cosine": "cosine", "euclidean": "distance"}
+"""What the score of a neighbor is called."""
 
 
 def neighbor_columns(
@@ -233,30 +229,27 @@ def neighbor_columns(
         part = slice(start, start + size)
         near = found.position[part].ravel()
         there = near >= 0  # fewer than k, where linked nodes are left out
-        query, near = np.repeat(rows[part], k)[there], near[there]
-        own = {
-            "id": names.node_ids[query],
+        columns = {
+            "id": np.repeat(rows[part], k)[there],
             "rank": np.tile(np.arange(1, k + 1), len(rows[part]))[there],
-            "neighbor": names.node_ids[near],
-            value_of(metric): found.score[part].ravel()[there],
+            "neighbor": near[there],
+            SCORES[metric]: found.score[part].ravel()[there],
         }
-        yield names.table(own, id=query, neighbor=near)
+        yield names.table(columns, "id", "neighbor")
 
 
 def pair_columns(names: Names, pairs: NDArray[np.int64], own: dict[str, Any]) -> dict[str, Any]:
     """Return the ids of two nodes per row and the columns about them, then the shown columns of both."""
-    first, second = pairs
-    ends = {"source": names.node_ids[first], "target": names.node_ids[second]}
-    return names.table(ends | own, source=first, target=second)
+    return names.table({"source": pairs[0], "target": pairs[1], **own}, "source", "target")
 
 
 def cluster_columns(names: Names, found: Clusters) -> dict[str, Any]:
     """Return id, cluster and distance from its center, then the shown columns."""
-    own = {"id": names.node_ids, "cluster": found.cluster, "distance": found.distance}
-    return names.table(own, id=np.arange(len(names.node_ids)))
+    rows = np.arange(len(names.node_ids))
+    return names.table({"id": rows, "cluster": found.cluster, "distance": found.distance}, "id")
 
 
 def outlier_columns(names: Names, scores: NDArray[np.float64]) -> dict[str, Any]:
     """Return id and score of all nodes, the highest first, then the shown columns."""
     order = np.argsort(-scores, kind="stable")
-    return names.table({"id": names.node_ids[order], "score": scores[order]}, id=order)
+    return names.table({"id": order, "score": scores[order]}, "id")

@@ -6,9 +6,8 @@ the same input gives the same bytes.
 """
 
 from ssge.experiments.figures.canvas import FORMATS
-from ssge.experiments.figures.curves import correlations, loss_curves, spectrum
+from ssge.experiments.figures.curves import circle_densities, correlations, grids, loss_curves, spectrum, sweeps
 from ssge.experiments.figures.map import embedding_map
-from ssge.experiments.figures.panels import circle_densities, grids, sweeps
 
 __all__ = [
     "FORMATS",

@@ -27,18 +27,12 @@ OKABE_ITO = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "
 PALETTE = (*OKABE_ITO, "#882255", "#8a8a2b", "#332288", "#9a9a9a")
 
 
-def target(path: str | Path) -> Path:
-    """Check the suffix, and that matplotlib is there, before any work is done."""
-    file = Path(path)
-    if file.suffix.lower() not in FORMATS:
-        raise InputError(f"path must end in {' or '.join(FORMATS)}; received {file.name!r}.")
+def figure(path: str | Path, width: float, height: float, title: str) -> Figure:
+    """Return an empty figure for a file, sizes in inches, with its headline; to be called before any work is done."""
+    if Path(path).suffix.lower() not in FORMATS:
+        raise InputError(f"path must end in {' or '.join(FORMATS)}; received {Path(path).name!r}.")
     if importlib.util.find_spec("matplotlib") is None:
         raise InputError("Pictures need a package that is not here: pip install 'ssge[plots]'")
-    return file
-
-
-def figure(width: float, height: float, title: str) -> Figure:
-    """Return an empty figure, sizes in inches, with its headline."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -70,8 +64,9 @@ def color_bar(figure: Figure, image: Any, axes: Any, title: str) -> None:
     bar.set_label(title, fontsize=10.5, color=INK)
 
 
-def save(figure: Figure, target: Path) -> Path:
+def save(figure: Figure, path: str | Path) -> Path:
     """Write a figure; the same figure gives the same bytes."""
+    target = Path(path)
     kind = target.suffix.lower()[1:]
     buffer = io.BytesIO()
     figure.savefig(buffer, format=kind, metadata={"Software" if kind == "png" else "Date": None})

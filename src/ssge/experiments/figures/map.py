@@ -58,7 +58,7 @@ def embedding_map(
     seed
         Of the layout, of the choice of nodes when there are more than ``points``, and of their drawing order.
     """
-    target = canvas.target(path)
+    figure = canvas.figure(path, 10.0, 7.6, title)
     vectors = checked_embedding(embedding, "embedding")
     column = column or Coloring("", [], np.full(len(vectors), -1))
     # No class hides another, but nodes that have none lie below the others.
@@ -70,7 +70,6 @@ def embedding_map(
     names = [column.classes[c] for c in present]
     colors, dark, families = class_colors(names)
 
-    figure = canvas.figure(10.0, 7.6, title)
     axes = figure.subplots()
     paint: Any = np.full((len(shown), 3), canvas.rgb(FAINT if present else PALETTE[0]))
     for index, color in zip(present, colors, strict=True):
@@ -106,7 +105,7 @@ def embedding_map(
     _side_legend(figure, entries, "First part of the name" if families else column.name)
     if len(present) > len(PALETTE):
         _name_on_map(figure, axes, [placed.points[shown == index] for index in present], names, dark)
-    return canvas.save(figure, target)
+    return canvas.save(figure, path)
 
 
 def class_colors(names: Sequence[str]) -> tuple[Array, Array, dict[str, list[int]]]:

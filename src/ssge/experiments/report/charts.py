@@ -46,7 +46,7 @@ def _curve(term: str, rows: NDArray[np.float64]) -> Chart:
         "data": {
             "kind": "line",
             "x": rows[:, 0].tolist(),
-            "y": _finite(rows[:, 1]),
+            "y": [float(value) if np.isfinite(value) else None for value in rows[:, 1]],  # JSON has no NaN
             "log": bool(0 < 30 * rows[:, 1].min() < rows[:, 1].max()),
             "axes": ("epoch", UNITS.get(term, "loss")),
         },
@@ -101,8 +101,3 @@ def correlation_chart(vectors: NDArray[np.floating[Any]]) -> Chart:
 
 def _number(value: float) -> str:
     return f"{value:,.4g}".replace("-", "\N{MINUS SIGN}")
-
-
-def _finite(values: NDArray[np.float64]) -> list[float | None]:
-    """Return numbers as JSON can hold them."""
-    return [float(value) if np.isfinite(value) else None for value in values]

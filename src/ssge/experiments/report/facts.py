@@ -1,17 +1,27 @@
-"""What a report says in words and tables, from the record of a run and from figures of its embedding."""
+"""What a report says in words and tables, from the record of a run and from figures of its embedding.
+
+Scores against labels stand beside the reference rows without which they mean little.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ssge.errors import cut, printable
+from ssge.errors import InputError, cut, printable
+from ssge.experiments.compare import references_beside
+from ssge.experiments.protocols import PROTOCOLS
 from ssge.experiments.subject import Subject
+from ssge.experiments.tables import HEADINGS, cells, row, rows
 from ssge.methods import METHODS
 from ssge.records import RunRecord
 from ssge.runs.card import graph_facts, settings_facts, training_facts
+from ssge.runs.folder import RunFolder
 from ssge.runs.verdict import verdict as sentences
 from ssge.schema import HEADINGS as COLUMN_HEADINGS
+
+log = logging.getLogger(__name__)
 
 _MOST_FEATURES = 60
 
@@ -111,3 +121,30 @@ def diagnostics(figures: Mapping[str, float]) -> list[tuple[str, str, str]]:
     """Return each label-free figure with its name and what it means."""
     known = {key: _MEANINGS.get(key, (key.replace("_", " "), "")) for key in figures}
     return [(known[key][0], f"{value:.4g}".replace("-", "−"), known[key][1]) for key, value in figures.items()]
+
+
+def score_tables(subject: Subject, references: bool = True) -> list[dict[str, Any]]:
+    """Return a table for each protocol that has scored the run, reference rows first.
+
+    Parameters
+    ----------
+    subject
+        The run; its record has the scores.
+    references
+        Whether to score reference rows where no earlier comparison has kept them beside the run.
+    """
+    record = subject.record
+    found = []
+    for protocol, own in record.scores.items() if record else ():
+        assert record is not None
+        others = []
+        if subject.folder is not None:
+            try:
+                others = references_beside(RunFolder(subject.folder), record, PROTOCOLS[protocol], score=references)
+            except (InputError, OSError) as error:
+                log.warning("There are no reference rows: the graph cannot be read again: %s", error)
+        line = row(METHODS[record.method].title, [own], [record.seconds] if record.seconds else [])
+        lines = [cells(entry) for entry in (*rows(others, protocol), line)]
+        table = {"protocol": protocol, "splits": own.splits, "headings": HEADINGS, "rows": lines}
+        found.append(table | {"referenced": bool(others)})
+    return found

@@ -14,7 +14,6 @@ from ssge.errors import InputError
 from ssge.evaluation.geometry import geometry
 from ssge.experiments.report import charts, facts
 from ssge.experiments.report.points import map_data
-from ssge.experiments.report.scores import score_tables
 from ssge.experiments.subject import Subject
 from ssge.files import atomic
 
@@ -29,7 +28,7 @@ def write_report(path: Path, subject: Subject, references: bool = True, **option
     subject
         The run.
     references
-        Whether to score reference rows for a run that was scored; see `ssge.experiments.report.scores.score_tables`.
+        Whether to score reference rows for a run that was scored; see `ssge.experiments.report.facts.score_tables`.
     **options
         ``color``, ``show``, ``nodes`` and ``id`` as in `Subject.names`; ``layout``, ``points`` and ``seed`` as in
         `ssge.experiments.report.points.map_data`.
@@ -49,7 +48,7 @@ def write_report(path: Path, subject: Subject, references: bool = True, **option
         "diagnostics": facts.diagnostics(figures),
         "losses": charts.loss_charts(subject.history),
         "shapes": [charts.spectrum_chart(vectors), charts.correlation_chart(vectors)],
-        "scores": score_tables(subject, references),
+        "scores": facts.score_tables(subject, references),
         "labeled": subject.labeled,
     }
     return _write(path, subject, content, **options)

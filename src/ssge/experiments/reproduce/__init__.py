@@ -31,6 +31,10 @@ def _efficiency(scope: Scope, done: Done) -> tables.Table | list[Path]:
     return tables.efficiency(costs(cells, scope, COST_SECONDS, done.quiet)) if cells else []
 
 
+def _sweep(jobs: Callable[[Scope], sweeps.Points], *words: str) -> Experiment:
+    return Experiment(jobs, lambda scope, done: sweeps.over(scope, done, jobs, *words))
+
+
 EXPERIMENTS = {
     "classification": Experiment(
         lambda scope: tables.compared(scope, published.METHODS, published.DATASETS), tables.classification
@@ -42,8 +46,8 @@ EXPERIMENTS = {
     "ablation": Experiment(tables.ablation_jobs, tables.ablation),
     "covariance": Experiment(sweeps.covariance_jobs, sweeps.covariance),
     "uniformity": Experiment(sweeps.circle_jobs, sweeps.uniformity),
-    "lambda": Experiment(sweeps.lambda_jobs, sweeps.over_lambda),
-    "dimension": Experiment(sweeps.dimension_jobs, sweeps.over_dimension),
+    "lambda": _sweep(sweeps.lambda_jobs, "lambda", "Weight of uniformity", "uniformity weight λ, log scale"),
+    "dimension": _sweep(sweeps.dimension_jobs, "dimension", "Embedding width", "width, log scale"),
     "augmentation": Experiment(sweeps.augmentation_jobs, sweeps.augmentation),
 }
 """The tables and figures by name, in the paper's order."""

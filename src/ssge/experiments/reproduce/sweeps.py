@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from ssge.runs.recipes import load_recipe
 LAMBDAS = (0.001, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 20.0)
 DIMENSIONS = (16, 32, 64, 128, 256, 512, 1024)
 RATES = (0.0, 0.2, 0.4, 0.6, 0.8)
+Points: TypeAlias = dict[tuple[str, float], Job]
+"""Trainings by dataset and value of a setting."""
 TITLES = {"alignment": "Alignment alone", "uniformity": "Uniformity alone", "both": "Both terms"}
 
 
@@ -42,11 +45,7 @@ def covariance(scope: Scope, done: Done) -> list[Path]:
 
 def circle_jobs(scope: Scope) -> dict[str, Job]:
     """Return trainings with a 2-dimensional embedding, by dataset."""
-    names = [name for name in ("cora", "citeseer") if name in scope.datasets]
-    return {
-        name: _few(scope.job(OURS, name, widths=(*load_recipe(f"{OURS}/{name}").config["widths"][:-1], 2)), 1)
-        for name in names
-    }
+    return {name: _few(_of_width(scope, name, 2), 1) for name in ("cora", "citeseer") if name in scope.datasets}
 
 
 def uniformity(scope: Scope, done: Done) -> list[Path]:
@@ -62,17 +61,16 @@ def uniformity(scope: Scope, done: Done) -> list[Path]:
     return paths
 
 
-def lambda_jobs(scope: Scope) -> dict[tuple[str, float], Job]:
+def lambda_jobs(scope: Scope) -> Points:
     """Return trainings over the weight of uniformity."""
     values = LAMBDAS[::2] if scope.fast else LAMBDAS
     return {(name, v): _few(scope.job(OURS, name, uniformity_weight=v)) for name in _swept(scope) for v in values}
 
 
-def dimension_jobs(scope: Scope) -> dict[tuple[str, float], Job]:
+def dimension_jobs(scope: Scope) -> Points:
     """Return trainings over the embedding width; hidden layers keep theirs."""
     values = DIMENSIONS[1::2] if scope.fast else DIMENSIONS
-    hidden = {name: tuple(load_recipe(f"{OURS}/{name}").config["widths"][:-1]) for name in _swept(scope)}
-    return {(name, v): _few(scope.job(OURS, name, widths=(*hidden[name], v))) for name in hidden for v in values}
+    return {(name, v): _few(_of_width(scope, name, v)) for name in _swept(scope) for v in values}
 
 
 def augmentation_jobs(scope: Scope) -> dict[tuple[str, float, float], Job]:
@@ -87,22 +85,10 @@ def augmentation_jobs(scope: Scope) -> dict[tuple[str, float, float], Job]:
     }
 
 
-def over_lambda(scope: Scope, done: Done) -> list[Path]:
-    """Draw accuracy over the weight of uniformity."""
-    words = "lambda", "Weight of uniformity", "uniformity weight λ, log scale"
-    return _over(scope, done, lambda_jobs(scope), *words)
-
-
-def over_dimension(scope: Scope, done: Done) -> list[Path]:
-    """Draw accuracy over the embedding width."""
-    return _over(scope, done, dimension_jobs(scope), "dimension", "Embedding width", "width, log scale")
-
-
-def _over(
-    scope: Scope, done: Done, jobs: dict[tuple[str, float], Job], name: str, title: str, setting: str
-) -> list[Path]:
+def over(scope: Scope, done: Done, jobs: Callable[[Scope], Points], name: str, title: str, setting: str) -> list[Path]:
+    """Draw accuracy over a setting."""
     curves: dict[str, list[tuple[float, float, float]]] = {}
-    for (dataset, value), job in jobs.items():
+    for (dataset, value), job in jobs(scope).items():
         if job in done.summaries and (row := own_row(done.summaries[job])).accuracy is not None:
             curves.setdefault(dataset, []).append((value, row.accuracy, row.encoder_std))
     if not curves:
@@ -114,14 +100,11 @@ def augmentation(scope: Scope, done: Done) -> list[Path]:
     """Draw accuracy over both rates as heat maps."""
     jobs = augmentation_jobs(scope)
     rates = sorted({pd for _, pd, _ in jobs})
-    panels = {}
-    for name in dict.fromkeys(name for name, _, _ in jobs):
-        values = np.full((len(rates), len(rates)), np.nan)
-        for (dataset, pd, pm), job in jobs.items():
-            if dataset == name and job in done.summaries:
-                values[rates.index(pd), rates.index(pm)] = own_row(done.summaries[job]).accuracy
-        if np.isfinite(values).any():
-            panels[name] = values
+    panels: dict[str, NDArray[np.float64]] = {}
+    for (name, pd, pm), job in jobs.items():
+        if job in done.summaries:
+            values = panels.setdefault(name, np.full((len(rates), len(rates)), np.nan))
+            values[rates.index(pd), rates.index(pm)] = own_row(done.summaries[job]).accuracy
     if not panels:
         return []
     names = ("edge drop $p_d$", "feature mask $p_m$")
@@ -131,6 +114,10 @@ def augmentation(scope: Scope, done: Done) -> list[Path]:
 
 def _swept(scope: Scope) -> list[str]:
     return [name for name in scope.datasets if name not in ("arxiv", "pubmed")]
+
+
+def _of_width(scope: Scope, dataset: str, width: int) -> Job:
+    return scope.job(OURS, dataset, widths=(*load_recipe(f"{OURS}/{dataset}").config["widths"][:-1], width))
 
 
 def _few(job: Job, most: int = 3) -> Job:

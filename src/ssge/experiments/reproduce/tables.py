@@ -55,9 +55,8 @@ class Table:
 
     def markdown(self, heading: bool = True) -> str:
         """Return the table in Markdown: ours, deviation over seeds, in brackets published and difference."""
-        notes = self._notes()
-        lines = [["", *self.columns], ["---", *("---:" for _ in self.columns)]]
-        lines += [[name, *(self._cell(cells.get(c), notes) for c in self.columns)] for name, cells in self.rows.items()]
+        notes, body = self._texts()
+        lines = [["", *self.columns], ["---", *("---:" for _ in self.columns)], *body]
         table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
         legend = "Ours ± standard deviation over encoder seeds (published, difference)."
         foot = [f"{mark}. {note}" for note, mark in notes.items()]
@@ -77,12 +76,8 @@ class Table:
 
     def latex(self) -> str:
         """Return a tabular for the package booktabs."""
-        notes = self._notes()
-        body = [
-            " & ".join([_escaped(name), *(_escaped(self._cell(cells.get(c), notes)) for c in self.columns)]) + r" \\"
-            for name, cells in self.rows.items()
-        ]
-        head = " & ".join(["", *map(_escaped, self.columns)]) + r" \\"
+        notes, body = self._texts()
+        head, *lines = (" & ".join(map(_escaped, line)) + r" \\" for line in (["", *self.columns], *body))
         spec = "l" + "r" * len(self.columns)
         foot = [rf"% {mark}. {note}" for note, mark in notes.items()]
         table = [
@@ -90,15 +85,18 @@ class Table:
             r"\toprule",
             head,
             r"\midrule",
-            *body,
+            *lines,
             r"\bottomrule",
             r"\end{tabular}",
         ]
         return "\n".join([f"% {self.title}", *(f"% {line}" for line in self.basis), *table, *foot]) + "\n"
 
-    def _notes(self) -> dict[str, int]:
+    def _texts(self) -> tuple[dict[str, int], list[list[str]]]:
+        """Return the footnotes with their marks, and the rows as text."""
         found = [cell.note for cells in self.rows.values() for cell in cells.values() if cell.note]
-        return {note: mark for mark, note in enumerate(dict.fromkeys(found), 1)}
+        notes = {note: mark for mark, note in enumerate(dict.fromkeys(found), 1)}
+        texts = [[name, *(self._cell(cells.get(c), notes) for c in self.columns)] for name, cells in self.rows.items()]
+        return notes, texts
 
     def _cell(self, cell: Cell | None, notes: dict[str, int]) -> str:
         if cell is None:
@@ -159,19 +157,14 @@ def ablation(scope: Scope, done: Done) -> Table:
 
 def efficiency(found: dict[tuple[str, str], costs_of.Measured]) -> Table:
     """Return parameters, time and memory beside the paper's, which are of a V100 GPU."""
-    datasets = list(dict.fromkeys(name for _, name in found))
-    columns = [f"{name} {what}" for name in datasets for what in ("parameters, K", "time, s", "memory, MB")]
     note = "Time is that of an epoch times the epochs of the recipe. The paper's time and memory are of a V100 GPU."
-    table = Table("efficiency", "Parameters, training time and peak memory", columns, basis=[note])
-    for method in dict.fromkeys(method for method, _ in found):
-        cells = {}
-        for name in datasets:
-            if (method, name) in found:
-                ours, theirs = found[method, name], costs_of.PUBLISHED[method, name]
-                figures = (ours.parameters / 1000, ours.seconds, ours.peak_mb), theirs
-                for column, a, b in zip(columns[3 * datasets.index(name) :], *figures, strict=False):
-                    cells[column] = Cell(a, None, float(b))
-        table.rows[METHODS[method].title] = cells
+    table = Table("efficiency", "Parameters, training time and peak memory", basis=[note])
+    for (method, dataset), cost in found.items():
+        columns = [f"{dataset} {what}" for what in ("parameters, K", "time, s", "memory, MB")]
+        ours, theirs = (cost.parameters / 1000, cost.seconds, cost.peak_mb), costs_of.PUBLISHED[method, dataset]
+        cells = {column: Cell(a, None, float(b)) for column, a, b in zip(columns, ours, theirs, strict=True)}
+        table.rows.setdefault(METHODS[method].title, {}).update(cells)
+    table.columns = list(dict.fromkeys(column for cells in table.rows.values() for column in cells))
     return table
 
 
