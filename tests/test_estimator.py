@@ -341,10 +341,8 @@ def test_a_warm_start_keeps_the_widths_that_followed_the_first_graph() -> None:
     config = model._run.method.config
     again = model.fit(grown)._run.method.config
     assert (again.widths, again.uniformity_weight) == (config.widths, config.uniformity_weight)
-    assert model.embedding_.shape == (
-        400,
-        40 + 40 + config.widths[-1],
-    )  # features, propagated or not, beside what is learned
+    width = 40 + 40 + config.widths[-1]  # features, propagated or not, beside what is learned
+    assert model.embedding_.shape == (400, width + 3)  # and the lengths of the rows of each
 
 
 def read(n: int, plans: str, **options: Any) -> Graph:
