@@ -98,7 +98,7 @@ def test_airports_as_the_page_says(tmp_path: Path, printed: Printed) -> None:
     routes = tmp_path / "airports" / "routes.csv"
     graph = ssge.read_graph(routes, airports, id="IATA", columns=columns, features=kinds, scale="standard")
     untold = ssge.SSGE(random_state=0).fit(graph).embedding_
-    assert untold.shape[1] == 78 and abs(geometry(untold)["effective_rank"] - default) < 3
+    assert untold.shape[1] == 81 and abs(geometry(untold)["effective_rank"] - default) < 3
     for airport, told in re.findall(r"^\| ([A-Z]{3}) \| (.*) \|$", page, re.M):
         found = re.search(rf"nearest to {airport}\ncosine +node *\n((?: *[\d.]+ +[A-Z]{{3}} *\n)+)", out)
         assert found and len(set(told.split(", ")) & set(re.findall("[A-Z]{3}", found.group(1)))) >= 4
