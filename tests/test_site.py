@@ -68,6 +68,6 @@ def test_the_tutorial_runs_and_shows_what_it_prints() -> None:
 
 
 def _figures(cell: nbformat.NotebookNode) -> list[float]:
-    """Return the numbers that a cell prints."""
-    text = "".join(output.get("text", "") for output in cell.outputs)
+    """Return the numbers that a cell prints or shows."""
+    text = "".join(output.get("text", "") + output.get("data", {}).get("text/plain", "") for output in cell.outputs)
     return [float(number) for number in re.findall(r"\d+\.?\d*", text)]
