@@ -72,6 +72,7 @@ GROUPS = (
     Group("gaps", "gaps.json", ("training.trainer",), (Page("docs/reproduce.md", "gaps", "block"),)),
     Group("quality", "quality.json", (*DEFAULT, "experiments.references"), (
         Page("docs/quality.md", "tables", "block"),
+        Page("README.md", "quality", "sentence"),
     )),
     Group("selection", "selection.json", DEFAULT, (Page("docs/selection.md", "tables", "block"),)),
     Group("clusters", "clusters.json", TRAINING, (Page("docs/clustering.md", "clusters", "block"),)),

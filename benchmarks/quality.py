@@ -199,6 +199,18 @@ def block(record: Any) -> str:
     return "\n\n".join(parts) + f"\n\n{pages.where(record)}.\n"
 
 
+def sentence(record: Any) -> str:
+    """Return how often the default is as accurate as the best training-free row, in one sentence."""
+    pairs = [compared(found, "accuracy")[:3] for found in record.figures.values()]
+    kept = sum(ours >= best - WHAT["accuracy"] for ours, _, best in pairs)
+    ahead = sum(ours > best + error for ours, error, best in pairs)
+    return (
+        f"Without a recipe, `ssge fit` is within {WHAT['accuracy']} points of the most accurate of four training-free "
+        f"baselines on {kept} of {len(pairs)} graphs, and ahead of it by more than one standard error on {ahead} "
+        "([docs/quality.md](docs/quality.md)).\n"
+    )
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
