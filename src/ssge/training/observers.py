@@ -41,6 +41,10 @@ def stop_on_signals() -> Iterator[Observer]:
         before = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield lambda _line: stopped
+    except Exception:
+        if before and world() > 1:  # torchrun ends all processes when one has ended; this one must still say why
+            before[signal.SIGTERM] = signal.SIG_IGN
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
