@@ -101,7 +101,7 @@ def verdict(figures: Mapping[str, float]) -> str:
     if rank < COLLAPSED:
         return (
             f"Collapsed: the rows vary along {rank:.1f} directions only, so nodes can hardly be distinguished. Try a "
-            "larger uniformity weight or a smaller learning rate, and look for features that are all alike."
+            "smaller learning rate or a larger uniformity weight (ssge), and look for features that are all alike."
         )
     if figures.get("alignment_untrained", 0.0) > UNCHANGED:
         return (
@@ -117,7 +117,7 @@ def verdict(figures: Mapping[str, float]) -> str:
         better = "plain features" if features > propagated else "propagated features"
         return (
             f"No better than propagation: {better} predict held-out features better than the encoder (alignment "
-            f"{free:.3f}, {learned:.3f}). The columns beside it hold them; ssge fit --method ssgc gives them alone."
+            f"{free:.3f}, {learned:.3f}). Without a recipe, method ssge embeds by both; method ssgc by propagation alone."
         )
     parts = [f"an effective rank of {rank:.0f}"] if np.isfinite(rank) else []
     parts += [] if edges is None else [f"AUC {edges:.2f} on edges that were held out"]
