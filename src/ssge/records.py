@@ -84,6 +84,8 @@ class RunRecord(Document):
         Kind of splits whose training nodes a supervised method learned from; None for all others.
     graph, statistics, feature_names, columns
         Sizes of the graph, its degrees, the names of its feature columns if known, and the embedding width.
+    digests
+        Of edges, features and labels, as in `ssge.runs.digests`.
     node_columns
         The encoding of each column of the node table, as in `ssge.schema.FeatureSchema.table`.
     final, diagnostics
@@ -102,6 +104,7 @@ class RunRecord(Document):
     warm_start: str | None = None
     splits: str | None = None
     graph: dict[str, int] = {}
+    digests: dict[str, str] = {}
     columns: int = 0
     statistics: dict[str, float] = {}
     feature_names: list[str] = []

@@ -75,7 +75,7 @@ class Uses:
             ``show``, ``nodes`` and ``id``; see `Naming`.
         """
         names = self._names(**naming)
-        queries = [ids] if isinstance(ids, str) else ids
+        queries = [ids] if np.isscalar(ids) else ids
         rows = np.arange(len(names.node_ids)) if queries is None else names.positions(list(queries))
         found = search(self._run.embedding.vectors, rows, k, metric, backend)
         (columns,) = neighbor_columns(names, rows, found, metric, size=max(1, len(rows)))
@@ -121,7 +121,7 @@ class Uses:
         names = self._names(**naming)
         if not isinstance(graph, Graph) or not np.array_equal(graph.node_ids, names.node_ids):
             raise InputError("graph must be the ssge.Graph that the model was fitted on.")
-        rows = None if of is None else names.positions([of] if isinstance(of, str) else list(of))
+        rows = None if of is None else names.positions([of] if np.isscalar(of) else list(of))
         found = suggest_links(graph, self._run.embedding.vectors, self._run.record, k, rows, seed=seed)
         for score in found.scores:
             log.info("%s: AUC %.3f, hits@%d %.3f on held-out edges", score.name, score.auc, found.hits_at, score.hits)

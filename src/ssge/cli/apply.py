@@ -65,7 +65,7 @@ def neighbors(
     output.check()
     embedding, names = naming.open(run)
     rows = np.arange(len(embedding.node_ids)) if every else names.positions(ids)
-    linked = None if exclude_linked is None else _linked(exclude_linked, embedding.node_ids)
+    linked = None if exclude_linked is None else _linked(exclude_linked, embedding.node_ids, run)
     found = search(embedding.vectors, rows, k, metric, backend, exclude=linked)
     written = output.write(neighbor_columns(names, rows, found, metric))
     if every:
@@ -212,8 +212,8 @@ def outliers(
 ) -> None:
     """Show the nodes that are least similar to all others.
 
-    The score is the mean cosine distance of a node from its nearest neighbors in the embedding. The file of --out has
-    the columns id and score, for all nodes, the highest first.
+    The score is the mean cosine distance of a node from its nearest neighbors, between vectors whose columns are
+    centered first. The file of --out has the columns id and score, for all nodes, the highest first.
 
     Parameters
     ----------
@@ -240,13 +240,14 @@ def outliers(
         print_cells(("score", "node", *names.columns), [(f"{scores[row]:.3f}", *names.cells(row)) for row in top])
 
 
-def _linked(edges: str, node_ids: Any) -> Any:
+def _linked(edges: str, node_ids: Any, run: Path) -> Any:
     """Return the edges of a file or dataset as a sparse matrix, in both directions."""
     import numpy as np
     import scipy.sparse as sp
 
     from ssge.experiments.sources import known_edges
+    from ssge.runs.folder import RunFolder
 
-    source, target = known_edges(edges, node_ids)
+    source, target = known_edges(edges, node_ids, RunFolder(run).read_record() if run.is_dir() else None)
     one_way = sp.csr_array((np.ones(len(source), bool), (source, target)), shape=(len(node_ids), len(node_ids)))
     return one_way + one_way.T

@@ -75,9 +75,11 @@ def embed(
     from ssge.io.embeddings import Embedding, check_embedding_target, find_ids, write_embedding
     from ssge.runs.fit import check_vectors
     from ssge.runs.folder import RunFolder
+    from ssge.runs.storage import refuse_file_of_run
     from ssge.training.device import choose_device
     from ssge.training.streaming import streamed_embedding, streamed_view
 
+    refuse_file_of_run(out)
     check_embedding_target(out, force)
     folder = RunFolder(run)
     if memory and only:
@@ -148,7 +150,9 @@ def export(
     from ssge.evaluation._arrays import unit_rows
     from ssge.io.embeddings import check_embedding_target, write_embedding
     from ssge.runs.folder import read_vectors
+    from ssge.runs.storage import refuse_file_of_run
 
+    refuse_file_of_run(out)
     check_embedding_target(out, force)
     ending, texts = out.suffix.casefold(), (".txt", ".vec", ".emb")
     kind: str = format or next((name for name, usual in ENDINGS.items() if usual == ending), "word2vec")

@@ -156,6 +156,7 @@ def compare(
     methods: str = "ssge",
     seeds: int = 3,
     labels: Path | None = None,
+    label_column: str | None = None,
     protocol: str = "quick",
     out: Path | None = None,
     skip_references: SkipReferences = False,
@@ -180,6 +181,8 @@ def compare(
         Encoder seeds of each method: 0, 1, ...
     labels
         CSV, TSV or Parquet file with the labels of some nodes, columns as for classify; default: those of the graph.
+    label_column
+        Column of --labels with the labels; default: one named y, label, labels or class, else the only other one.
     protocol
         How to score (ssge ls protocols); own graphs have ten random splits.
     out
@@ -197,7 +200,9 @@ def compare(
     chosen = PROTOCOLS[protocol]
     runs = [Path(source) for source in sources if (Path(source) / "record.json").is_file()]
     graph, origin = _graph(sources, runs, methods, reading)
-    scored = graph if labels is None else comparing.label_nodes(graph, *read_labels(labels, graph.node_ids))
+    scored = graph
+    if labels is not None:
+        scored = comparing.label_nodes(graph, *read_labels(labels, graph.node_ids, label=label_column))
     where = out or Path("runs") / "compare" / graph.name
     if runs:
         groups = comparing.group_runs(runs)
@@ -226,7 +231,7 @@ def compare(
     records, first = [], next(iter(groups))
     if not skip_references:
         place = None if runs else where / "references"
-        records += comparing.references_of(scored, chosen, origin["dataset"], place, force, own_labels=labels is None)
+        records += comparing.references_of(scored, chosen, origin["dataset"], place, force)
     for name, folders in groups.items():
         records += comparing.score_row(name, folders, scored, chosen, force=force and not runs, keep=labels is None)
     lines, others = rows(records, chosen.name), comparing.differences(records, chosen.name, first)

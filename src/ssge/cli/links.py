@@ -133,7 +133,7 @@ def _graph(run: Path, edges: str | None, embedding: Any) -> tuple[Any, Any]:
         folder = RunFolder(run)
         graph = reopen(folder)
         if edges is not None:
-            graph = with_edges(graph, known_edges(edges, embedding.node_ids))
+            graph = with_edges(graph, known_edges(edges, embedding.node_ids, folder.read_record()))
         return graph, folder.read_record()
     if edges is None:
         raise InputError("A file of vectors has no edges: give them, as in ssge links FILE edges.csv.")

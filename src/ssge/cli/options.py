@@ -149,9 +149,11 @@ class Output:
     def check(self) -> None:
         """Refuse a file that cannot be written, before anything is computed for it."""
         from ssge.io.results import refuse_existing
+        from ssge.runs.storage import refuse_file_of_run
 
         if self.out is None:
             return
+        refuse_file_of_run(self.out)
         if self.out.suffix.casefold() not in (".csv", ".parquet"):
             raise UnknownNameError("ending of a table", self.out.suffix, (".csv", ".parquet"))
         refuse_existing([self.out], self.force)

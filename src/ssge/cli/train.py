@@ -32,7 +32,8 @@ class Choice:
     precision
         bf16: products in bfloat16, all else in float32. auto: bf16 where the processor or GPU has it.
     memory
-        Stream a graph folder (ssge convert) so that the process stays below this, as in 2GB: same result, more time.
+        Stream a graph folder (ssge convert) so that the process stays below this, as in 2GB. Same weights in more time;
+        the embedding has the learned columns alone, as with --blocks learned.
     """
 
     method: str | None = None

@@ -5,12 +5,11 @@ Tables with reference rows, paired differences, and label-free figures.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -29,6 +28,7 @@ from ssge.experiments.tables import Row, by_method, rows
 from ssge.graph import Graph
 from ssge.methods import METHODS
 from ssge.records import Document, RunRecord, Scores
+from ssge.runs.digests import changed, digests
 from ssge.runs.fit import fit
 from ssge.runs.folder import RunFolder
 from ssge.runs.plan import Plan, plan
@@ -104,7 +104,7 @@ def score(folder: RunFolder, graph: Graph, protocol: Protocol, force: bool = Fal
     Parameters
     ----------
     folder
-        The run. Scores that its record holds are not computed again.
+        The run. Scores that its record holds are not computed again, unless the labels have changed.
     graph
         The graph of the run. Nodes with label -1 do not count.
     protocol
@@ -119,8 +119,10 @@ def score(folder: RunFolder, graph: Graph, protocol: Protocol, force: bool = Fal
     embedding = folder.read_embedding()
     if not np.array_equal(embedding.node_ids, graph.node_ids):
         raise InputError(f"The embedding in {folder.path} is not of {graph.name}: its node ids are others.")
-    if not keep:
+    labels = {part: digest for part, digest in digests(graph).items() if part == "labels"}
+    if not keep or changed(record.digests, labels, "labels"):
         record = record.model_copy(update={"scores": {}})
+    record.digests |= labels
     if force or protocol.name not in record.scores:
         log.info("scoring %s by protocol %s", folder.path, protocol.name)
         record.scores[protocol.name] = _judged(embedding.vectors, graph, protocol, record)
@@ -179,6 +181,11 @@ class Kept:
     config: dict[str, Any]
     force: bool
 
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """Digests of the graph."""
+        return digests(self.graph)
+
     def fit(
         self, planned: Plan, seeds: int, quiet: bool = True, reading: Mapping[str, Any] | None = None
     ) -> list[RunFolder]:
@@ -222,10 +229,11 @@ class Kept:
     ) -> RunRecord:
         """Return the record of a reference row, scoring it if it is not there."""
         path = self.out / f"{name.replace(' ', '-')}-{seed}.json"
+        record = None
         if path.exists() and not self.force:
             record = RunRecord.read(path)
             self.check(record, path)
-        else:
+        if record is None or changed(record.digests, self.digests, "labels"):
             record = RunRecord.now(
                 name,
                 dataset=self.dataset,
@@ -233,6 +241,7 @@ class Kept:
                 config=self.config,
                 splits=self.protocol.splits if supervised else None,
                 graph=self.graph.info._asdict(),
+                digests=self.digests,
             )
         if self.protocol.name not in record.scores:
             log.info("scoring %s, seed %d, by protocol %s", name, seed, self.protocol.name)
@@ -244,7 +253,8 @@ class Kept:
         """Refuse to mix runs of other settings or other data into the comparison."""
         data, splits = (record.dataset, record.graph), (None, self.protocol.splits)
         known = record.config == self.config and data == (self.dataset, self.graph.info._asdict())
-        if not known or record.splits not in splits:
+        parts = ("edges", "features", *([] if record.splits is None else ["labels"]))
+        if not known or record.splits not in splits or changed(record.digests, self.digests, *parts):
             raise InputError(
                 f"{path} is of a run with other settings, data or training nodes; choose another --out, "
                 "or --force to replace it."
@@ -312,22 +322,14 @@ def group_runs(paths: Sequence[Path]) -> dict[str, list[RunFolder]]:
 
 
 def references_of(
-    graph: Graph,
-    protocol: Protocol,
-    dataset: str,
-    out: Path | None = None,
-    force: bool = False,
-    own_labels: bool = True,
+    graph: Graph, protocol: Protocol, dataset: str, out: Path | None = None, force: bool = False
 ) -> list[RunRecord]:
     """Score the reference rows of a graph with labels, and keep them in ``out``.
 
-    Without ``out`` they are not kept: the folder of a run belongs to the run. Rows that are scored by other labels than
-    the graph's own are marked with a digest of these labels.
+    Without ``out`` they are not kept: the folder of a run belongs to the run.
     """
-    assert graph.labels is not None
-    marks = {} if own_labels else {"labels": hashlib.sha256(graph.labels.tobytes()).hexdigest()[:16]}
     with TemporaryDirectory() as place:
-        return Kept(out or Path(place), dataset, graph, protocol, marks, force).references()
+        return Kept(out or Path(place), dataset, graph, protocol, {}, force).references()
 
 
 def references_beside(
@@ -356,7 +358,7 @@ def references_beside(
         for other in kept
         if (other.dataset, other.graph) == (record.dataset, record.graph)
         and protocol.name in other.scores
-        and "labels" not in other.config  # scored by other labels than those of the graph
+        and not changed(other.digests, record.digests, "edges", "features", "labels")
     ]
     if same or not score:
         return same

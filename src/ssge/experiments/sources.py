@@ -21,12 +21,15 @@ from ssge.io.options import ReadOptions
 from ssge.io.reading import open_stored, read_graph
 from ssge.io.sizes import bytes_of
 from ssge.io.sql import is_sql
+from ssge.records import RunRecord
+from ssge.runs.digests import changed, digests
 from ssge.runs.folder import RunFolder
 from ssge.schema import FeatureSchema
 
 log = logging.getLogger(__name__)
 
 _DECIDED = ("columns", "ignore", "bag", "text", "features", "edge_columns", "missing", "scale")
+_ENDS = ("source", "target", "delimiter", "header", "limit")
 
 
 def open_graph(source: str, reading: dict[str, Any] | None = None, like: FeatureSchema | None = None) -> Graph:
@@ -77,12 +80,22 @@ def reopen(folder: RunFolder) -> Graph:
     graph = open_graph(record.dataset, made_like(schema, record.reading), schema)
     if not np.array_equal(folder.read_embedding().node_ids, graph.node_ids):
         raise InputError(f"{record.dataset} has changed: its nodes are not those of the run in {folder.path}.")
+    if changed(record.digests, digests(graph), "edges"):
+        raise InputError(f"{record.dataset} has changed: its edges are not those of the run in {folder.path}.")
     return graph
 
 
-def known_edges(source: str, node_ids: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the edges of a dataset or file as positions among some nodes, 2 x m; those of other nodes are left out."""
-    graph = open_graph(source, None if is_dataset(source) else {"features": ["degree"]})
+def known_edges(source: str, node_ids: NDArray[Any], record: RunRecord | None = None) -> NDArray[np.int64]:
+    """Return the edges of a dataset or file as positions among some nodes, 2 x m; those of other nodes are left out.
+
+    A file is read as that of the run, if its record is given and the file has the same columns.
+    """
+    degrees = None if is_dataset(source) else {"features": ["degree"]}
+    reading = record.reading if record and degrees else {}
+    try:
+        graph = open_graph(source, {key: reading[key] for key in _ENDS if key in reading} | (degrees or {}))
+    except UnknownNameError:
+        graph = open_graph(source, degrees)
     ends = find_ids(node_ids, graph.node_ids)[graph.edges]
     known = (ends >= 0).all(axis=0)
     if graph.num_edges and not known.any():

@@ -24,7 +24,7 @@ from ssge.io.ids import CANONICAL
 from ssge.io.matrices import check_array
 from ssge.io.results import refuse_existing, write_tables
 from ssge.io.sources import LIMIT, errors_of, explained, refuse_unpacking
-from ssge.io.tables import declared_size
+from ssge.io.tables import declared_size, is_text
 
 VECTOR = "vector"
 """Name of the column of vectors, where they are in one."""
@@ -173,8 +173,9 @@ def _read_csv(path: Path) -> Embedding:
     with path.open("rb") as file:
         names = _first_line(path, file).strip().replace('"', "").split(",")
         text = file.read(1) == b'"'
-    types = {name: pa.float64() for name in names[1:]} | {names[0]: pa.string() if text else pa.int64()}
-    return _from_table(path, _parsed(path, csv.ReadOptions(), csv.ParseOptions(newlines_in_values=True), types))
+    types = {name: pa.float64() for name in names[1:]} | {names[0]: pa.string()}
+    table = _parsed(path, csv.ReadOptions(), csv.ParseOptions(newlines_in_values=True), types)
+    return _from_table(path, table if text else _with_integers(table))
 
 
 def _write_npy(path: Path, ids: Any, vectors: NDArray[np.floating[Any]]) -> None:
@@ -238,10 +239,15 @@ def _read_word2vec(path: Path) -> Embedding:
     table = _parsed(path, csv.ReadOptions(skip_rows=1, column_names=names), how, types)
     if table.num_rows != n:
         raise InputError(f"{path} announces {n} rows; received {table.num_rows}.")
-    if pc.all(pc.match_substring_regex(table.column("id"), CANONICAL)).as_py():
+    return _from_table(path, _with_integers(table))
+
+
+def _with_integers(table: Any) -> Any:
+    """Return a table of text with its first column as integers, if all are."""
+    if pc.all(pc.match_substring_regex(table.column(0), CANONICAL)).as_py():
         with suppress(pa.ArrowInvalid):  # too long for 64 bits: text
-            table = table.set_column(0, "id", table.column("id").cast(pa.int64()))
-    return _from_table(path, table)
+            return table.set_column(0, table.column_names[0], table.column(0).cast(pa.int64()))
+    return table
 
 
 _READERS: dict[str, Callable[[Path], Embedding]] = {
@@ -284,6 +290,11 @@ def _from_table(path: Path, table: Any) -> Embedding:
     names = table.column_names
     if len(names) < 2 or names != ["id", *column_names(len(names) - 1)]:
         raise InputError(f"{path} must have the columns id, e000, ...; received {cut(', '.join(names[:4]))}, ...")
+    kind = table.schema.field(0).type  # other programs write the same ids in other types
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if is_text(kind) or pa.types.is_integer(kind):
+        with explained(f"{path}: column id cannot be read"):
+            table = table.set_column(0, "id", table.column(0).cast(pa.string() if is_text(kind) else pa.int64()))
     for field, column in zip(table.schema, table.columns, strict=True):
         allowed = ("int64", "string") if field.name == "id" else ("float", "double")
         if str(field.type) not in allowed or column.null_count:

@@ -96,10 +96,10 @@ def _joined(
 def renew_structure(graph: Graph) -> Graph:
     """Return a graph with its structural features computed again, after some edges were removed."""
     schema = graph.schema
+    if schema is not None and schema.edge_columns:
+        log.warning("%s: its aggregated edge columns still count the edges that were removed.", graph.name)
     if schema is None or set(schema.features) == {"table"}:
         return graph
-    if schema.edge_columns:
-        log.warning("%s: its aggregated edge columns still count the edges that were removed.", graph.name)
     names = tuple(name for column in schema.columns for name in column.names)
     at = next(i for i in range(len(schema.names) + 1) if schema.names[i : i + len(names)] == names)
     table = [graph.features[:, at : at + len(names)]] if names else []

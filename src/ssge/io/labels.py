@@ -16,15 +16,13 @@ from ssge.errors import InputError, shown
 from ssge.foreign import LABEL_NAMES
 from ssge.io.embeddings import find_ids
 from ssge.io.ids import hint
-from ssge.io.nodes import ID
+from ssge.io.nodes import ID, NONE
 from ssge.io.options import ReadOptions
 from ssge.io.tables import Table, named, open_table, position
 
 log = logging.getLogger(__name__)
 
 LABELS = (*LABEL_NAMES, "class")
-NONE = frozenset(("", "NA", "NaN", "nan", "null", "NULL"))
-"""Texts that mean a missing label."""
 
 
 def read_labels(
@@ -83,7 +81,7 @@ def has_labels(nodes: Path | str, label: str | int, **text: Any) -> bool:
         at = position(table, label, "label")
     except InputError:
         return False
-    return all(_trimmed(value, ("",)) is not None for value in table.read([at], text=[at]).column(0).to_pylist())
+    return all(_trimmed(value, NONE) is not None for value in table.read([at], text=[at]).column(0).to_pylist())
 
 
 def _columns(table: Table, id: str | None, label: str | None) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import string
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 
 ID = ("id", "node", "node_id", "name")
 KNOWN = frozenset((*ID, *LABEL_NAMES))
+NONE = frozenset(("", "NA", "NaN", "nan", "null", "NULL"))
+"""Texts that mean a missing label."""
 
 
 class Nodes(NamedTuple):
@@ -179,8 +182,10 @@ def labels_in(column: TableColumn, given: bool) -> NDArray[Any] | None:
     """Return the labels in a column; None if one is missing and the column was not asked for."""
     values = column.values
     kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
-    absent = pc.is_null(values, nan_is_null=True) if not is_text(kind) else pc.equal(values.cast(pa.string()), "")
-    absent = pc.fill_null(absent, True)
+    absent = pc.is_null(values, nan_is_null=True)
+    if is_text(kind):
+        values = pc.utf8_trim(values.cast(pa.string()), string.whitespace)
+        absent = pc.or_(absent, pc.is_in(values, pa.array(sorted(NONE))))
     if pc.any(absent).as_py():
         row = pc.index(absent, True).as_py()
         if given:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -207,6 +208,8 @@ def _arrow(source: Any, what: str) -> Any:
         if hasattr(source, "iloc"):
             named = [name for name in source.index.names if name is not None]
             table = pa.Table.from_pandas(source.reset_index(level=named) if named else source, preserve_index=False)
+        elif type(source).__module__.partition(".")[0] == "polars":  # its newest text has no kernels in pyarrow
+            table = source.to_arrow(compat_level=sys.modules["polars"].CompatLevel.oldest())
         else:
             table = pa.table(source)
     return table.rename_columns([str(name) for name in table.column_names])

@@ -28,7 +28,7 @@ from ssge.io.graph_folder import StoredGraph
 from ssge.io.graph_writer import write_graph
 from ssge.io.sizes import in_words
 from ssge.methods import Method
-from ssge.nn.blocks import LEARNED
+from ssge.nn.blocks import ALL, LEARNED
 from ssge.nn.encoders import GCN
 from ssge.ops.collective import alone
 from ssge.ops.random import Key
@@ -185,8 +185,11 @@ def estimate_streamed(graph: StoredGraph, plan: Plan) -> StreamedEstimate:
 
 def learned_alone(plan: Plan) -> Plan:
     """Return the plan for a graph on disk, without blocks beside the learned columns: these are computed in memory."""
-    if getattr(plan.config, "blocks", LEARNED) == LEARNED:
+    blocks = getattr(plan.config, "blocks", LEARNED)
+    if blocks == LEARNED:
         return plan
+    if blocks != ALL or getattr(plan.config, "block_weights", None):  # no default
+        raise InputError(f"blocks must be learned for a graph on disk; received {', '.join(blocks)}.")
     log.info("A graph on disk is embedded by its learned columns alone, without blocks beside them.")
     return replace(plan, config=plan.config.model_copy(update={"blocks": LEARNED, "block_weights": None}))
 

@@ -24,6 +24,7 @@ from ssge.methods import Method
 from ssge.ops.collective import world
 from ssge.ops.random import Key
 from ssge.records import RunRecord, peak_memory_mb
+from ssge.runs.digests import digests
 from ssge.runs.estimate import check_memory, learned_alone
 from ssge.runs.folder import RunFolder
 from ssge.runs.plan import Plan
@@ -151,6 +152,7 @@ def _finished(graph: Graph | StoredGraph, plan: Plan, method: Method, trained: T
         recipe=plan.recipe,
         warm_start=plan.start.name if plan.start else None,
         graph=graph.info._asdict(),
+        digests=digests(graph),
         columns=embedding.vectors.shape[1],
         statistics=_statistics(graph),
         feature_names=list(graph.schema.names) if graph.schema else [],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,7 +69,7 @@ class Names:
         """Return columns about nodes, then the shown columns of these nodes, whose type no choice of nodes changes.
 
         ``ends`` are columns of rows, which become ids. Their names stand before those of the shown columns, except
-        ``id``.
+        ``id``. A shown column that has the name of one about nodes is called ``node`` and that name.
         """
         shown = {
             name if end == "id" else f"{end} {name}": pa.array(values).take(pa.array(columns[end]))
@@ -76,7 +77,7 @@ class Names:
             for name, values in self.columns.items()
         }
         own = columns | {end: self.node_ids[columns[end]] for end in ends}
-        return own | {name: values for name, values in shown.items() if name not in own}
+        return own | {f"node {name}" if name in own else name: values for name, values in shown.items() if name != "id"}
 
     def positions(self, nodes: Sequence[Any]) -> NDArray[np.int64]:
         """Return the rows of nodes, given by id or by their name in the first column.
@@ -171,7 +172,7 @@ def wanted(show: str | Sequence[str], names: Sequence[str]) -> list[str]:
 
 def lines_of(node_ids: NDArray[Any], ids: Sequence[Any], free: bool) -> NDArray[np.int64]:
     """Return the line of each node in a table with these ids, -1 where there is none; ``free`` is text of any kind."""
-    rows = find_ids(node_ids, [i.strip() if free and isinstance(i, str) else i for i in ids])
+    rows = find_ids(node_ids, [i.strip(string.whitespace) if free and isinstance(i, str) else i for i in ids])
     line = np.full(len(node_ids), -1)
     line[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
     return line

@@ -51,6 +51,12 @@ def verify(folder: Path, name: str) -> None:
         raise InputError(f"{path} was damaged or changed after it was written: its checksum is not that in {SUMS}.")
 
 
+def refuse_file_of_run(path: Path) -> None:
+    """Refuse to replace a file of a run by another command's result."""
+    if path.name in checksums(path.absolute().parent):
+        raise InputError(f"{path} is a file of the run in that folder; choose another name.")
+
+
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the folder as its only writer; the lock is the operating system's, so it dies with the process."""

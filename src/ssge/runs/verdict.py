@@ -117,7 +117,7 @@ def verdict(figures: Mapping[str, float]) -> str:
         better = "plain features" if features > propagated else "propagated features"
         return (
             f"No better than propagation: {better} predict held-out features better than the encoder (alignment "
-            f"{free:.3f}, {learned:.3f}). Without a recipe, method ssge embeds by both; method ssgc by propagation alone."
+            f"{free:.3f}, {learned:.3f}). Method ssge uses both by default; method ssgc propagation alone."
         )
     parts = [f"an effective rank of {rank:.0f}"] if np.isfinite(rank) else []
     parts += [] if edges is None else [f"AUC {edges:.2f} on edges that were held out"]
