@@ -409,3 +409,9 @@ def test_a_recipe_gives_its_settings() -> None:
     assert model._run.record.recipe == "bgrl/cora" and model._run.record.config["encoder"] == "gat"
     with pytest.raises(InputError, match="method must be bgrl"):
         GraphEmbedder("ssge", recipe="bgrl/cora").fit(graph)
+
+
+def test_a_single_node_needs_no_list() -> None:
+    model = SSGE(widths=(4,), epochs=1, random_state=0).fit(random_graph())
+    one, listed = (model.neighbors(ids, k=3) for ids in (np.int64(5), [5]))
+    assert one["neighbor"].tolist() == listed["neighbor"].tolist() and len(one) == 3

@@ -15,7 +15,7 @@ from commands import code_of as run
 
 from ssge.errors import InputError
 from ssge.io.embeddings import write_embedding
-from ssge.runs.names import Names, read_names, wanted
+from ssge.runs.names import Names, lines_of, read_names, wanted
 
 Command = Callable[..., str]
 N = 40
@@ -138,3 +138,18 @@ def test_columns_are_separated_by_commas() -> None:
     assert wanted("a, b,a", ["a", "b"]) == ["a", "b"] and wanted(["a,b"], ["a,b"]) == ["a,b"]
     with pytest.raises(InputError, match="at least one column"):
         wanted(" , ", ["a"])
+
+
+def test_a_column_named_like_one_of_the_result_is_kept(tmp_path: Path, ssge: Command) -> None:
+    write_embedding(tmp_path / "e.parquet", np.arange(4), np.eye(4, 2) + np.arange(8).reshape(4, 2))
+    (tmp_path / "n.csv").write_text("id,cluster\n0,p\n1,q\n2,r\n3,s\n")
+    words = ("--nodes", tmp_path / "n.csv", "--show", "cluster", "--out", tmp_path / "c.parquet")
+    ssge("cluster", tmp_path / "e.parquet", "-k", "2", *words)
+    table = pq.read_table(tmp_path / "c.parquet")
+    assert table.column_names == ["id", "cluster", "distance", "node cluster"]
+    assert table["node cluster"].to_pylist() == ["p", "q", "r", "s"]
+
+
+def test_ids_keep_a_no_break_space() -> None:
+    names = Names(np.array(["n0\N{NO-BREAK SPACE}", "n1"], dtype=object))
+    assert lines_of(names.node_ids, ["n1 ", "n0\N{NO-BREAK SPACE}"], free=True).tolist() == [1, 0]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from ssge.errors import InputError, UnknownNameError
@@ -153,3 +154,21 @@ def test_positions_of_ids() -> None:
     assert find_ids(numbers.node_ids, ["07", 3.5, None, -3]).tolist() == [-1, -1, -1, 1]
     names = Embedding(ids_of(["scipy.sparse", "numpy", "7"]), vectors(3))
     assert find_ids(names.node_ids, ["numpy", 7, "scipy.spare"]).tolist() == [1, 2, -1]
+
+
+@pytest.mark.parametrize("ids", [[5, 3, 12], ["b", "a", "7x"]], ids=["integers", "text"])
+@pytest.mark.parametrize("program", ["pandas", "polars", "narrow types"])
+def test_embeddings_that_went_through_other_programs(tmp_path: Path, ids: list[Any], program: str) -> None:
+    write_embedding(tmp_path / "e.parquet", ids_of(ids), vectors(3))
+    frame = pd.read_parquet(tmp_path / "e.parquet")
+    if program == "pandas":
+        frame.to_csv(tmp_path / "other.csv", index=False)
+    elif program == "polars":
+        pl.from_pandas(frame).write_csv(tmp_path / "other.csv")
+        pl.from_pandas(frame).write_parquet(tmp_path / "other.parquet")
+    else:
+        frame.astype({"id": "category" if isinstance(ids[0], str) else np.int16}).to_parquet(tmp_path / "other.parquet")
+    for path in tmp_path.glob("other.*"):
+        found = read_embedding(path)
+        assert found.node_ids.tolist() == ids
+        np.testing.assert_array_equal(found.vectors.astype(np.float32), vectors(3))

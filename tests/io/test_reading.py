@@ -329,3 +329,33 @@ def test_options_of_a_record_give_the_same_graph(tmp_path: Path) -> None:
     assert graph.schema.edge_columns == (("km", "max"), ("km", "mean"))
     pairs = ssge.read_graph(tmp_path / "e.csv", **(kept | {"edge_columns": [["km", "max"], ["km", "mean"]]}))
     assert pairs.schema == graph.schema
+
+
+def test_labels_lose_blanks_and_may_be_missing(tmp_path: Path) -> None:
+    edges, nodes = tmp_path / "e.csv", tmp_path / "n.csv"
+    edges.write_text("source,target\na,b\nb,c\nc,d\n")
+    nodes.write_text("id,v,kind\na,1,x\nb,2,x \nc,3, y\nd,4,y\n")
+    assert ssge.read_graph(edges, nodes, label="kind").class_names == ("x", "y")
+    nodes.write_text("id,v,kind\na,1,x\nb,2,x \nc,3, y\nd,4,NA\n")
+    with pytest.raises(InputError, match="line 5, column 'kind': the label is missing"):
+        ssge.read_graph(edges, nodes, label="kind")
+
+
+def test_every_kind_of_text_of_polars() -> None:
+    names = [*"abcde"]
+    kinds = pl.Series(["x", "y", "x", "y", "y"])
+    nodes = pl.DataFrame(
+        {
+            "id": pl.Series(names, dtype=pl.Categorical),
+            "kind": kinds.cast(pl.Categorical),
+            "size": kinds.cast(pl.Enum(["y", "x"])),
+            "tags": [["u", "v"], ["w"], [], ["u"], ["v"]],
+            "words": ["one two", "two", "three", "one", "two three"],
+        }
+    )
+    edges = pl.DataFrame({"source": names[:4], "target": names[1:]}).cast(pl.Categorical)
+    read = ssge.read_graph(edges, nodes, columns=["size"], bag=["tags"], text=["words"], label="kind")
+    plain = nodes.with_columns(pl.col("id", "kind", "size").cast(pl.String))
+    same = ssge.read_graph(edges.cast(pl.String), plain, columns=["size"], bag=["tags"], text=["words"], label="kind")
+    assert read.class_names == ("x", "y") and read.node_ids.tolist() == names
+    np.testing.assert_array_equal(*(sp.csr_array(graph.features).toarray() for graph in (read, same)))

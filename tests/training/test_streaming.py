@@ -23,6 +23,7 @@ from ssge.ops.adjacency import Adjacency
 from ssge.ops.disk import DiskArray, Scratch
 from ssge.ops.random import Key
 from ssge.ops.streaming import StreamedAdjacency, Workspace
+from ssge.runs.estimate import learned_alone
 from ssge.runs.fit import fit
 from ssge.runs.folder import RunFolder
 from ssge.runs.plan import plan
@@ -201,6 +202,14 @@ def test_what_cannot_be_streamed_is_told(tmp_path: Path, name: str, settings: di
     graph, stored = stored_graph(tmp_path)
     with pytest.raises(InputError, match="cannot be streamed"):
         streamed_view(build(name, settings, graph.info), stored)
+
+
+def test_other_blocks_are_refused_and_those_of_the_default_left_out(tmp_path: Path) -> None:
+    _, stored = stored_graph(tmp_path)
+    settings: dict[str, Any] = {"epochs": 1, "blocks": ("propagated", "learned")}
+    with pytest.raises(InputError, match="blocks must be learned for a graph on disk; received propagated, learned"):
+        learned_alone(plan(stored.info, settings=settings))
+    assert learned_alone(plan(stored.info)).config.model_dump()["blocks"] == ("learned",)
 
 
 def test_too_little_memory_is_told(tmp_path: Path) -> None:
