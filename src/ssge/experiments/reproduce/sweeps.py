@@ -63,7 +63,7 @@ def uniformity(scope: Scope, done: Done) -> list[Path]:
 
 def lambda_jobs(scope: Scope) -> Points:
     """Return trainings over the weight of uniformity."""
-    values = LAMBDAS[::2] if scope.fast else LAMBDAS
+    values = LAMBDAS[1::2] if scope.fast else LAMBDAS
     return {(name, v): _few(scope.job(OURS, name, uniformity_weight=v)) for name in _swept(scope) for v in values}
 
 
