@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from commands import code_of
 
-from ssge.cli.options import given
 from ssge.cli.settings import described, settings, settings_class
 from ssge.methods import METHODS
 from ssge.runs.plan import resolve_config
@@ -28,9 +27,9 @@ def test_a_default_given_as_a_flag_is_the_default(method: str) -> None:
     config = METHODS[method].Config()
     made = settings_class(METHODS[method].title)
     assert [field.name for field in fields(made)] == list(type(config).model_fields)
-    assert given(made()) == {}
+    assert set(vars(made()).values()) == {None}
     values: dict[str, Any] = {name: getattr(config, name) for name in type(config).model_fields}
-    assert resolve_config(method, given(made(**values))) == config
+    assert resolve_config(method, vars(made(**values))) == config
 
 
 def test_what_follows_the_graph_is_said_so() -> None:

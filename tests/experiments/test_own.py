@@ -10,6 +10,7 @@ import pytest
 
 from ssge.cli import main
 from ssge.evaluation.edges import edge_figures
+from ssge.experiments import compare as comparing
 from ssge.experiments.compare import paired_difference
 
 
@@ -113,6 +114,20 @@ def test_evaluate_has_reference_rows(tables: Path, tmp_path: Path, capsys: pytes
     text = run(capsys, "evaluate", tmp_path / "run", "--protocol", "quick")
     assert "raw features" in text and "mean of 8 hops" in text
     assert "raw features" not in run(capsys, "evaluate", tmp_path / "run", "--protocol", "quick", "--skip-references")
+
+
+def test_evaluate_finds_the_reference_rows_of_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.toml").write_text('method = "ssge"\ndataset = "karate"\n[config]\nepochs = 1\nwidths = [4]\n')
+    run(capsys, "run", "own.toml", "--seeds", "1", "--protocol", "quick", "--quiet")
+    monkeypatch.setattr(comparing, "references_of", None)  # nothing is scored again
+    assert "mean of 8 hops" in run(capsys, "evaluate", "runs/own/seed-0", "--protocol", "quick")
+    deeper = Path("runs/ssge/karate")  # where a recipe of the package has its runs
+    deeper.parent.mkdir()
+    Path("runs/own").rename(deeper)
+    assert "mean of 8 hops" in run(capsys, "evaluate", deeper / "seed-0", "--protocol", "quick")
 
 
 @pytest.mark.parametrize(

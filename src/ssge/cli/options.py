@@ -174,11 +174,6 @@ class Output:
 PRINTED = Output()
 
 
-def given(settings: Any) -> dict[str, Any]:
-    """Return only the settings that were given as flags."""
-    return {} if settings is None else {name: value for name, value in vars(settings).items() if value is not None}
-
-
 def set_up(quiet: bool = False, threads: int | None = None) -> None:
     """Silence the log if ``quiet``; set the number of threads, if one is given."""
     if quiet:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from ssge.cli.options import AS_FOUND, TRAIN, Device, Json, Quiet, Reading, Threads, command, given, set_up
+from ssge.cli.options import AS_FOUND, TRAIN, Device, Json, Quiet, Reading, Threads, command, set_up
 from ssge.errors import InputError
 from ssge.terminal import print_json
 from ssge.training.allocator import kept_memory
@@ -253,7 +253,7 @@ def planned(choice: Choice, settings: Any, info: Any = None, **more: Any) -> Any
     from ssge.graph import GraphInfo
     from ssge.runs.plan import plan
 
-    chosen = given(settings)
+    chosen = vars(settings) if settings else {}
     try:
         return plan(
             info or GraphInfo(2, 0, 1), choice.method, recipe=choice.recipe, config_file=choice.config_file,
@@ -262,7 +262,7 @@ def planned(choice: Choice, settings: Any, info: Any = None, **more: Any) -> Any
     except InputError as error:
         where, _, what = str(error).partition(":")
         name = where.split(".")[0]
-        if name not in chosen:
+        if chosen.get(name) is None:
             raise
         raise InputError(f"--{name.replace('_', '-')}:{what}") from None
 

@@ -348,9 +348,10 @@ def references_beside(
     score
         Whether to score reference rows if none are kept.
     """
-    parent = folder.path.resolve().parent
+    beside, *above = folder.path.resolve().parents
+    shared = [up / "references" / part for up in above[:2] for part in ("", Path(record.dataset).name)]
     kept = []
-    for path in (*sorted(parent.glob("*-0.json")), *sorted((parent.parent / "references").glob("*-0.json"))):
+    for path in (path for place in (beside, *shared) for path in sorted(place.glob("*-0.json"))):
         with suppress(InputError, OSError):
             kept.append(RunRecord.read(path))
     same = [

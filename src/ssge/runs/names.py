@@ -226,7 +226,7 @@ def neighbor_columns(
 ) -> Iterator[dict[str, Any]]:
     """Yield id, rank, neighbor and its score, then the shown columns of both, in batches of some nodes."""
     k = found.position.shape[1]
-    for start in range(0, len(rows), size):
+    for start in range(0, max(1, len(rows)), size):  # once for no nodes: the columns are there all the same
         part = slice(start, start + size)
         near = found.position[part].ravel()
         there = near >= 0  # fewer than k, where linked nodes are left out
