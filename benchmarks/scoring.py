@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,7 @@ def timed(seconds: dict[str, float], stage: str, real: Callable[..., Any]) -> Ca
 
 def row(file: str, dataset: str, protocol: str) -> dict[str, Any]:
     """Score an embedding; runs under the older code too."""
+    from ssge.datasets import DATASETS as CATALOG
     from ssge.datasets import load
     from ssge.experiments import protocols
 
@@ -71,8 +73,9 @@ def row(file: str, dataset: str, protocol: str) -> dict[str, Any]:
     stages: dict[str, float] = {}
     for name, stage in STAGES.items():
         setattr(protocols, name, timed(stages, stage, getattr(protocols, name)))
+    of_dataset = {"facts": CATALOG[dataset]} if "facts" in signature(protocols.evaluate).parameters else {}
     start, processor = time.perf_counter(), time.process_time()
-    scores = protocols.evaluate(embedding, graph, protocols.PROTOCOLS[protocol])
+    scores = protocols.evaluate(embedding, graph, protocols.PROTOCOLS[protocol], **of_dataset)
     total, processor = time.perf_counter() - start, time.process_time() - processor
     return {
         "seconds": round(total, 2),

@@ -91,3 +91,12 @@ def test_clusters_of_another_protocol_are_taken_over(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("ssge.experiments.protocols.cluster", None)  # whoever clusters again falls over it
     again = evaluate(vectors, graph, PROTOCOLS["quick"], known=[first, whole])  # ten seeds of k-means, and three
     assert again == whole
+
+
+def test_a_column_of_large_values_does_not_hide_the_others() -> None:
+    assert GRAPH.labels is not None
+    rng = np.random.default_rng(1)
+    informative = np.eye(3)[GRAPH.labels] + 0.1 * rng.normal(size=(200, 3))
+    years = 2000 + 40 * rng.normal(size=(200, 1))
+    scores = evaluate(np.hstack([years, informative]), named("mine"), quick("quick"))
+    assert min(scores.accuracies) > 0.9
