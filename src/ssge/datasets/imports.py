@@ -76,21 +76,19 @@ def read(facts: Facts, _: Mapping[str, Path]) -> Graph:
     versions = {name: version_of("scikit-learn" if name == "sklearn" else name) for name in PACKAGES if name in folders}
     key = hashlib.sha256(repr((_FORMAT, sorted(versions.items()))).encode()).hexdigest()[:16]
     path = cache_folder() / f"imports-{key}"
-    try:
-        graph = StoredGraph.open(path).load() if path.exists() else None
-    except InputError as error:
-        log.warning("imports: %s cannot be read and is built again (%s).", path, error)
-        shutil.rmtree(path, ignore_errors=True)
-        graph = None
-    if graph is None:
-        log.info("imports: reading the source of %s, which takes some seconds once.", ", ".join(folders))
-        packages = (read_package(package, folder) for package, folder in folders.items())
-        graph = build(dict(item for modules in packages for item in modules.items()), facts.name)
+    if path.exists():
         try:
-            write_graph(graph, path, force=True)
-        except (OSError, InputError) as error:
-            log.warning("imports: not kept for the next time, %s cannot be written (%s).", path, error)
-    log.info("imports: %s.", graph)
+            return StoredGraph.open(path).load()
+        except InputError as error:
+            log.warning("imports: %s cannot be read and is built again (%s).", path, error)
+            shutil.rmtree(path, ignore_errors=True)
+    log.info("imports: reading the source of %s, which takes some seconds once.", ", ".join(folders))
+    packages = (read_package(package, folder) for package, folder in folders.items())
+    graph = build(dict(item for modules in packages for item in modules.items()), facts.name)
+    try:
+        write_graph(graph, path, force=True)
+    except (OSError, InputError) as error:
+        log.warning("imports: not kept for the next time, %s cannot be written (%s).", path, error)
     return graph
 
 
@@ -208,11 +206,7 @@ def _words(text: str, statements: Iterable[ast.Import | ast.ImportFrom]) -> Coun
         for line in range(statement.lineno - 1, min(statement.end_lineno or statement.lineno, len(lines))):
             lines[line] = ""
     kept = "".join(line for line in lines if "import" not in line or not _IMPORT_LINE.match(line))
-    counts: Counter[str] = Counter()
-    for word, count in Counter(_WORD.findall(kept)).items():
-        if len(word) >= _SHORTEST:
-            counts[word.lower()] += count
-    return counts
+    return Counter(word.lower() for word in _WORD.findall(kept) if len(word) >= _SHORTEST)
 
 
 def resolve(wanted: Import, modules: Mapping[str, Module]) -> str | None:
