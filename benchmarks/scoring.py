@@ -73,9 +73,10 @@ def row(file: str, dataset: str, protocol: str) -> dict[str, Any]:
     stages: dict[str, float] = {}
     for name, stage in STAGES.items():
         setattr(protocols, name, timed(stages, stage, getattr(protocols, name)))
-    of_dataset = {"facts": CATALOG[dataset]} if "facts" in signature(protocols.evaluate).parameters else {}
+    accepted = signature(protocols.evaluate).parameters
+    facts: dict[str, Any] = {"facts": CATALOG[dataset]} if "facts" in accepted else {}
     start, processor = time.perf_counter(), time.process_time()
-    scores = protocols.evaluate(embedding, graph, protocols.PROTOCOLS[protocol], **of_dataset)
+    scores = protocols.evaluate(embedding, graph, protocols.PROTOCOLS[protocol], **facts)
     total, processor = time.perf_counter() - start, time.process_time() - processor
     return {
         "seconds": round(total, 2),

@@ -15,6 +15,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
+from torch_geometric.data import HeteroData
 
 import ssge
 from ssge.errors import InputError, SSGEError
@@ -135,3 +136,22 @@ def test_folds_of_a_graph_are_answered_with_the_way_that_works() -> None:
         with pytest.raises(InputError, match=r"embed it first.*cross_val_score\(classifier, .*fit_transform\(graph\)"):
             work()
     assert cross_val_score(LogisticRegression(), small().fit_transform(graph), labels).shape == (5,)
+
+
+def test_a_graph_of_several_types_is_refused() -> None:
+    with pytest.raises(InputError, match=r"several types of nodes or edges \(HeteroData\).*to_homogeneous"):
+        small().fit(HeteroData())
+
+
+def test_a_database_without_its_tables_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "flights.db"
+    path.write_bytes(bytes(8) + b"DUCK" + bytes(4084))
+    with pytest.raises(InputError, match=r"is a DuckDB database: give duckdb:///.*flights\.db\?edges=TABLE"):
+        ssge.read_graph(path)
+
+
+def test_a_wrong_key_of_a_recipe_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text('method = "ssge"\ndataset = "karate"\nprotcol = "quick"\n')
+    with pytest.raises(InputError, match=r"not a recipe: protcol: .*its keys are method, dataset, protocol"):
+        ssge.GraphEmbedder(recipe=str(path)).fit(EDGES, nodes=NODES)

@@ -36,6 +36,8 @@ def read_given(X: Any, nodes: Any, like: Any = None) -> Any:
     like
         How to read them; see `ssge.read_graph`.
     """
+    if type(X).__name__ == "HeteroData":
+        raise InputError("X has several types of nodes or edges (HeteroData): give one graph, X.to_homogeneous().")
     if not is_table(X) or not (isinstance(X, str | Path) or nodes is not None):
         if nodes is not None:
             what = "a graph" if isinstance(X, Graph) or is_graph(X) else type(X).__name__
