@@ -50,12 +50,11 @@ def load_recipe(name: str) -> Recipe:
     try:
         return Recipe(name=name, **read_toml(path))
     except (ValidationError, TypeError) as error:
-        why = one_line(error)
-        if isinstance(error, ValidationError):
-            first = error.errors()[0]
-            why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        keys = ", ".join(key for key in Recipe.model_fields if key != "name")
-        raise InputError(f"{path} is not a recipe: {why}; its keys are {keys}.") from None
+        raise InputError(
+            f"{path} is not a recipe: "
+            + (f"{error.errors()[0]['loc'][0]}: {error.errors()[0]['msg']}; " if hasattr(error, "errors") else "")
+            + f"its keys are {', '.join(key for key in Recipe.model_fields if key != 'name')}."
+        ) from None
 
 
 def read_toml(path: Path) -> dict[str, Any]:
