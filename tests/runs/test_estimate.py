@@ -130,13 +130,13 @@ def test_refusal_names_the_estimate_the_memory_and_what_to_do() -> None:
     free = 1 << 20
     with pytest.raises(InputError, match=r"needs about \d+ MiB .* 1 MiB of memory are free: .*widths \(now 64 32\)"):
         check_memory(GRAPH, planned(widths=(64, 32)), free)
-    with pytest.raises(InputError, match=r"choose batches of nodes \(batch_nodes\) or smaller widths"):
+    with pytest.raises(InputError, match=r"choose smaller values of batch_nodes \(now None\) or widths"):
         check_memory(GRAPH, planned(), free)
-    with pytest.raises(InputError, match=r"choose smaller batches \(batch_nodes; now 50\)"):
+    with pytest.raises(InputError, match=r"choose smaller values of batch_nodes \(now 50\)"):
         check_memory(GRAPH, planned(batch_nodes=50), free)
-    with pytest.raises(InputError, match=r"choose smaller widths"):
+    with pytest.raises(InputError, match=r"choose smaller values of widths \(now 16 8\)\.$"):
         check_memory(GRAPH, planned(method="gae"), free)
-    with pytest.raises(InputError, match=r"choose a smaller batch \(now 77\) or width \(now 33\)\.$"):
+    with pytest.raises(InputError, match=r"choose smaller values of batch \(now 77\) or width \(now 33\)\.$"):
         check_memory(GRAPH, plan(GRAPH.info, "node2vec", settings={"batch": 77, "width": 33}), free)
     check_memory(GRAPH, planned(), 1 << 40)
     check_memory(GRAPH, planned())

@@ -10,14 +10,14 @@ import pytest
 from graphs import random_graph
 from ssge.errors import InputError
 from ssge.io.graph_writer import write_graph
-from ssge.runs.estimate import check_loading, check_memory, estimate_streamed
+from ssge.runs.estimate import check_loading, check_memory, estimate
 from ssge.runs.plan import plan
 
 
 def test_disk_and_passes_follow_from_the_sizes(tmp_path: Path) -> None:
     graph = random_graph(n=500, p=12, m=900, dtype=np.float32)
     stored = write_graph(graph, tmp_path / "g").streamed(8 << 30, tmp_path)
-    found = estimate_streamed(
+    found = estimate(
         stored, plan(graph.info, settings={"widths": (8, 16), "epochs": 10, "blocks": ("learned",)})
     )
     assert found.parameters == 12 * 8 + 8 + 8 * 16

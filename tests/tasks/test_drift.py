@@ -22,15 +22,13 @@ def test_ids_of_different_kinds_are_the_same_nodes(known: str, given: str) -> No
     before = Embedding(KINDS[known], z)
     assert find_ids(before.node_ids, KINDS[given][order]).tolist() == order.tolist()
     moved = drift(before, Embedding(KINDS[given][order], 5 * z[order]))
-    assert (moved.nodes, moved.new) == (3, 0)
-    np.testing.assert_allclose([moved.mean, moved.low], 1)
+    assert moved.tolist() == pytest.approx([1, 1, 1])
     opposite = drift(before, Embedding(KINDS[given][:2], -z[:2]))
-    assert opposite.nodes == 2 and opposite.mean == pytest.approx(-1)
+    assert opposite.tolist() == pytest.approx([-1, -1])
 
 
 def test_nothing_in_common() -> None:
-    moved = drift((np.array([1, 2]), np.eye(2)), (ids_of(["a", "01", "+2"]), np.ones((3, 2))))
-    assert (moved.nodes, moved.new) == (0, 3) and np.isnan(moved.mean)
+    assert not drift((np.array([1, 2]), np.eye(2)), (ids_of(["a", "01", "+2"]), np.ones((3, 2)))).size
 
 
 @pytest.mark.parametrize(

@@ -178,8 +178,7 @@ def estimate(
     """
     set_up(quiet, threads)
     from ssge.experiments.sources import open_graph, open_streamed, suited_to
-    from ssge.graph import Graph
-    from ssge.runs.estimate import available_memory, estimate_streamed
+    from ssge.runs.estimate import available_memory
     from ssge.runs.estimate import estimate as estimated
 
     memory = choice.memory
@@ -188,9 +187,10 @@ def estimate(
     plan = planned(choice, settings, data.info)
     epochs = plan.config.epochs
     with nullcontext() if memory else kept_memory():
-        found = estimated(data, plan) if isinstance(data, Graph) else estimate_streamed(data, plan)
+        found = estimated(data, plan)
     if json:
-        print_json({**found._asdict(), "epochs": epochs, "memory_available": available_memory()})
+        known = {name: value for name, value in found._asdict().items() if value is not None}
+        print_json({**known, "epochs": epochs, "memory_available": available_memory()})
     else:
         print(found.describe(epochs))
 
@@ -298,14 +298,16 @@ def read_options(graph: str, reading: Reading, before: Any, schema: Any) -> dict
 
 def log_drift(before: Any, after: Any) -> None:
     """Log how far the nodes that both embeddings hold have moved."""
+    import numpy as np
+
     from ssge.tasks.drift import drift
 
-    moved = drift(before, after)
-    if moved.nodes:
+    cosine = drift(before, after)
+    if cosine.size:
         log.info(
             "%s nodes are new; the %s known before have cosine %.3f to their old vectors on average, "
             "%.3f at the lowest twentieth.",
-            f"{moved.new:,}", f"{moved.nodes:,}", moved.mean, moved.low,
+            f"{len(after.node_ids) - cosine.size:,}", f"{cosine.size:,}", cosine.mean(), np.quantile(cosine, 0.05),
         )  # fmt: skip
 
 

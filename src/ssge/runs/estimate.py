@@ -52,6 +52,8 @@ _CHUNKS = 1 << 30
 """Bytes of all intermediate results that methods compute in chunks of bounded size."""
 _NODES = 1 << 16
 """Nodes of the random graph whose streamed training is measured."""
+_SIZES = ("batch_nodes", "batch", "widths", "width", "components")
+"""Settings that decide the memory of a training, as far as a method has them."""
 _PLENTY = 1 << 40
 _EPOCHS = 4
 _TRIAL_SECONDS = 0.3
@@ -68,56 +70,33 @@ class Estimate(NamedTuple):
     parameters
         Number of trained parameters.
     memory
-        Peak of the training in bytes, beside the graph and the loaded libraries.
+        Peak of the training in bytes, beside the graph and the loaded libraries; what a streamed one stays below.
     seconds
         Of all epochs.
+    disk, panel, passes
+        Of a streamed training: bytes of unnamed files beside the graph, columns of all nodes that are in memory at a
+        time, and how often an epoch reads all edges.
     """
 
     parameters: int
     memory: int
     seconds: float
+    disk: int | None = None
+    panel: int | None = None
+    passes: int | None = None
 
     def describe(self, epochs: int) -> str:
         """Return the estimate in words."""
+        if self.disk is None:
+            memory = f"about {in_words(self.memory)} of memory beside the graph ({in_words(available_memory())} free)"
+        else:
+            memory = (
+                f"streamed below {self.memory / 1e9:g} GB of memory: {self.panel:,} columns of all nodes at a time, "
+                f"{self.passes} passes over the edges an epoch, up to {in_words(self.disk)} of disk"
+            )
         return (
-            f"{self.parameters:,} parameters; about {in_words(self.memory)} of memory beside the graph "
-            f"({in_words(available_memory())} free); about {self.seconds:.1f} s for {epochs} epochs on {threads()} "
-            f"of {os.cpu_count()}."
-        )
-
-
-class StreamedEstimate(NamedTuple):
-    """What a streamed training takes.
-
-    Attributes
-    ----------
-    parameters
-        Number of trained parameters.
-    memory
-        Bytes that the process stays below.
-    disk
-        Bytes of unnamed files beside the graph.
-    seconds
-        Of all epochs.
-    panel
-        Columns of all nodes that are in memory at a time.
-    passes
-        How often an epoch reads all edges.
-    """
-
-    parameters: int
-    memory: int
-    disk: int
-    seconds: float
-    panel: int
-    passes: int
-
-    def describe(self, epochs: int) -> str:
-        """Return the estimate in words."""
-        return (
-            f"{self.parameters:,} parameters; streamed below {self.memory / 1e9:g} GB of memory: {self.panel:,} "
-            f"columns of all nodes at a time, {self.passes} passes over the edges an epoch, up to "
-            f"{in_words(self.disk)} of disk; about {self.seconds:,.0f} s for {epochs} epochs on {threads()}."
+            f"{self.parameters:,} parameters; {memory}; about {self.seconds:,.1f} s for {epochs} epochs on "
+            f"{torch.get_num_threads()} of {os.cpu_count()} threads."
         )
 
 
@@ -130,14 +109,16 @@ class _Trial(NamedTuple):
     start: float
 
 
-def estimate(graph: Graph, plan: Plan) -> Estimate:
-    """Estimate a training; takes some seconds.
+def estimate(graph: Graph | StoredGraph, plan: Plan) -> Estimate:
+    """Estimate a training, of a graph on disk a streamed one; takes some seconds.
 
     Trials train random graphs with the same settings, the same mean degree and features of the same density. Their
     size doubles until an epoch takes a third of a second. Memory and time then continue to the size of the graph
     along a line, or a parabola where the slope doubles with the size. A small graph, and one that is trained in
     batches of nodes, is measured itself.
     """
+    if isinstance(graph, StoredGraph):
+        return _streamed_estimate(graph, plan)
     with alone():
         trials = _trials(graph, plan)
     n, epochs = graph.num_nodes, plan.config.epochs if plan.method.trained else 1
@@ -148,7 +129,7 @@ def estimate(graph: Graph, plan: Plan) -> Estimate:
     return Estimate(plan.build(graph).num_parameters, round(memory), seconds + start)
 
 
-def estimate_streamed(graph: StoredGraph, plan: Plan) -> StreamedEstimate:
+def _streamed_estimate(graph: StoredGraph, plan: Plan) -> Estimate:
     """Estimate a streamed training; takes some seconds.
 
     A random graph with the same mean degree and features is trained for two epochs, and the time of the second
@@ -180,7 +161,7 @@ def estimate_streamed(graph: StoredGraph, plan: Plan) -> StreamedEstimate:
     passes = 2 + 2 * sum(-(-width // panel) for width in [*widths, *back])
     disk = n * item * (2 * sum(widths) + 4 * max(widths))
     seconds *= plan.config.epochs * n / small.num_nodes
-    return StreamedEstimate(method.num_parameters, graph.memory, disk, seconds, panel, passes)
+    return Estimate(method.num_parameters, graph.memory, seconds, disk, panel, passes)
 
 
 def learned_alone(plan: Plan) -> Plan:
@@ -243,17 +224,10 @@ def _bounds(graph: Graph, plan: Plan) -> tuple[int, int]:
 
 
 def _smaller(config: Any) -> str:
-    """Name the settings that decide the memory of a training."""
-    if widths := getattr(config, "widths", ()):
-        smaller = f"smaller widths (now {' '.join(map(str, widths))})"
-        if not hasattr(config, "batch_nodes"):
-            return smaller
-        now = "" if config.batch_nodes is None else f"; now {config.batch_nodes:,}"
-        batch = "batches of nodes" if config.batch_nodes is None else "smaller batches"
-        return f"{batch} (batch_nodes{now}) or {smaller}"
-    if hasattr(config, "batch"):
-        return f"a smaller batch (now {config.batch}) or width (now {config.width})"
-    return f"fewer components (now {config.components})" if hasattr(config, "components") else "a smaller graph"
+    """Name the settings that decide the memory of a training, with their values."""
+    now = {name: getattr(config, name) for name in _SIZES if hasattr(config, name)}
+    words = (f"{name} (now {' '.join(map(str, np.atleast_1d(value)))})" for name, value in now.items())
+    return f"smaller values of {' or '.join(words)}" if now else "a smaller graph"
 
 
 def _streamed(graph: Graph, plan: Plan, free: int) -> str:
@@ -332,12 +306,6 @@ def _continued(trials: Sequence[_Trial], values: Sequence[float], n: int) -> flo
     slope = max(slopes[1], 0.1 * last[2] / sizes[2])  # noise must not make the line fall
     curvature = (slopes[1] - slopes[0]) / (sizes[2] - sizes[0]) if slopes[1] > _SUPERLINEAR * max(slopes[0], 0) else 0.0
     return float(last[2] + (slope + curvature * (n - sizes[1])) * (n - sizes[2]))
-
-
-def threads() -> str:
-    """Return the number of threads in words."""
-    count = torch.get_num_threads()
-    return f"{count} thread{'' if count == 1 else 's'}"
 
 
 def check_loading(graph: StoredGraph, available: int) -> None:
