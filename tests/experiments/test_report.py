@@ -77,7 +77,7 @@ def test_a_page_holds_all_it_needs(tmp_path: Path) -> None:
 
 def test_the_map_knows_the_neighbors_of_the_command() -> None:
     subject = planted()
-    data = map_data(subject.embedding.vectors, named(), ["kind"]).data
+    data, _ = map_data(subject.embedding.vectors, named(), ["kind"])
     rows = np.array([int(i) for i in data["ids"]])
     assert sorted(rows) == list(range(N))
     expected = nearest(subject.embedding.vectors, rows, data["k"])
@@ -90,14 +90,14 @@ def test_the_map_knows_the_neighbors_of_the_command() -> None:
 
 def test_neighbors_of_very_many_nodes_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = planted().embedding.vectors
-    exact = map_data(vectors, named(), []).data["neighbors"]
+    exact = map_data(vectors, named(), [])[0]["neighbors"]
     monkeypatch.setattr("ssge.experiments.report.points._MOST_EXACT", 10)
-    assert map_data(vectors, named(), []).data["neighbors"] == exact
+    assert map_data(vectors, named(), [])[0]["neighbors"] == exact
 
 
 def test_a_choice_of_nodes_is_told(tmp_path: Path) -> None:
-    found = map_data(planted().embedding.vectors, named(), [], points=40)
-    assert found.data["n"] == 40 and unpacked(found.data["neighbors"], "<i4").max() < 40
+    data, _ = map_data(planted().embedding.vectors, named(), [], points=40)
+    assert data["n"] == 40 and unpacked(data["neighbors"], "<i4").max() < 40
     page = write_map_page(tmp_path / "m.html", planted(), points=40).read_text("utf-8")
     assert "40 of 60 nodes, chosen at random" in page
     with pytest.raises(InputError, match="points must be 1 or more"):

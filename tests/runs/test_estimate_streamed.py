@@ -17,9 +17,7 @@ from ssge.runs.plan import plan
 def test_disk_and_passes_follow_from_the_sizes(tmp_path: Path) -> None:
     graph = random_graph(n=500, p=12, m=900, dtype=np.float32)
     stored = write_graph(graph, tmp_path / "g").streamed(8 << 30, tmp_path)
-    found = estimate(
-        stored, plan(graph.info, settings={"widths": (8, 16), "epochs": 10, "blocks": ("learned",)})
-    )
+    found = estimate(stored, plan(graph.info, settings={"widths": (8, 16), "epochs": 10, "blocks": ("learned",)}))
     assert found.parameters == 12 * 8 + 8 + 8 * 16
     assert found.panel == 12
     assert found.passes == 2 + 2 * (2 + 1)  # degrees; A X and A H of each view; back through A once

@@ -23,13 +23,13 @@ def test_planted_clusters_come_in_order_of_size() -> None:
 
 def test_distances_and_central_members() -> None:
     z, y = planted()
-    found = clusters(z, 3, members=4)
+    found = clusters(z, 3)
     unit = z / np.linalg.norm(z, axis=1, keepdims=True)
     for c, label in enumerate([1, 2, 0]):
         rows = np.flatnonzero(y == label)
         distance = np.linalg.norm(unit[rows] - unit[rows].mean(axis=0), axis=1)
         np.testing.assert_allclose(found.distance[rows], distance, atol=1e-6)
-        np.testing.assert_array_equal(found.central[c], rows[np.argsort(distance)][:4])
+        np.testing.assert_array_equal(found.central[c], rows[np.argsort(distance)][:5])
 
 
 def test_the_partition_is_that_of_the_evaluation() -> None:
@@ -39,7 +39,7 @@ def test_the_partition_is_that_of_the_evaluation() -> None:
 
 
 def test_members_of_small_clusters() -> None:
-    found = clusters(np.eye(4), 4, members=5)
+    found = clusters(np.eye(4), 4)
     assert found.size.tolist() == [1, 1, 1, 1] and sorted(int(rows[0]) for rows in found.central) == [0, 1, 2, 3]
     with pytest.raises(InputError, match=r"clusters must be 1\.\.4"):
         clusters(np.eye(4), 5)

@@ -5,7 +5,19 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from cyclopts import Parameter
 
-from ssge.cli.options import AS_FOUND, EVALUATE, Device, Json, Quiet, Reading, SkipReferences, Threads, command, set_up
+from ssge.cli.options import (
+    AS_FOUND,
+    EVALUATE,
+    Device,
+    Json,
+    Quiet,
+    Reading,
+    SkipReferences,
+    Threads,
+    command,
+    print_rows,
+    set_up,
+)
 from ssge.errors import InputError
 from ssge.terminal import print_cells, print_json, print_table
 from ssge.training.allocator import kept_memory
@@ -61,9 +73,8 @@ def evaluate(
         if json:
             print_json(comparing.label_free(vectors, graph))
             return
-        beside = {} if skip_references else comparing.label_free_references(graph)
-        found = comparing.label_free_rows(beside | {name: vectors}, graph)
-        print_cells(comparing.LABEL_FREE, found, "no labels: label-free figures")
+        found = comparing.label_free_rows({name: vectors}, graph, not skip_references)
+        print_rows(found, False, "no labels: label-free figures")
         print("Training used these edges, so the figures are no test. ssge links holds edges out.")
         return
     record = comparing.score(folder, graph, chosen, force)
@@ -216,17 +227,13 @@ def compare(
             kept = comparing.Kept(where / planned.method.name, origin["dataset"], graph, chosen, config, force)
             groups[planned.method.title] = kept.fit(planned, seeds, quiet, origin.get("reading"))
     if scored.labels is None:
-        vectors = {} if skip_references else comparing.label_free_references(graph)
-        vectors |= {
+        vectors = {
             f"{name}, {folder.path if runs else folder.path.name}": folder.read_embedding().vectors
             for name, folders in groups.items()
             for folder in folders
         }
-        found = comparing.label_free_rows(vectors, graph)
-        if json:
-            print_json([dict(zip(("name", *comparing.LABEL_FREE[1:]), line, strict=True)) for line in found])
-        else:
-            print_cells(comparing.LABEL_FREE, found, f"{graph.name}: no labels")
+        found = comparing.label_free_rows(vectors, graph, not skip_references)
+        print_rows(found, json, f"{graph.name}: no labels")
         return
     records, first = [], next(iter(groups))
     if not skip_references:

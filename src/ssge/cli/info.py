@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ssge.cli.apply import neighbors
-from ssge.cli.options import INFO, Json, Quiet, Threads, command, set_up
+from ssge.cli.options import INFO, Json, Quiet, Threads, command, print_rows, set_up
 from ssge.errors import InputError
 from ssge.terminal import print_cells, print_json, print_table
 from ssge.training.allocator import kept_memory
@@ -37,11 +37,7 @@ def ls(kind: Literal["methods", "datasets", "recipes", "protocols"] | None = Non
     kind
         What to list; without it, what can be listed.
     """
-    rows = catalog(kind)
-    if json:
-        print_json(rows)
-    else:
-        print_cells(list(rows[0]), [list(row.values()) for row in rows])
+    print_rows(catalog(kind), json)
 
 
 def catalog(kind: str | None) -> list[dict[str, str]]:

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
@@ -12,6 +12,7 @@ from cyclopts import App, ArgumentCollection, Group, Parameter
 from ssge import __version__
 from ssge.errors import InputError, UnknownNameError
 from ssge.io.options import ReadOptions
+from ssge.terminal import print_cells, print_json
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -172,6 +173,14 @@ class Output:
 
 
 PRINTED = Output()
+
+
+def print_rows(rows: Sequence[Mapping[str, str]], json: bool, title: str | None = None) -> None:
+    """Print rows of text, each by the names of its columns, as JSON or as a table."""
+    if json:
+        print_json(rows)
+    else:
+        print_cells(list(rows[0]), [list(row.values()) for row in rows], title)
 
 
 def set_up(quiet: bool = False, threads: int | None = None) -> None:

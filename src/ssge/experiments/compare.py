@@ -22,7 +22,7 @@ from ssge.errors import InputError
 from ssge.evaluation import geometry
 from ssge.evaluation.edges import edge_figures
 from ssge.experiments.protocols import Protocol, evaluate, evaluate_classifier
-from ssge.experiments.references import CLUSTERINGS, UNTRAINED, propagated_features, raw_features, untrained_encoder
+from ssge.experiments.references import CLUSTERINGS, UNTRAINED, untrained_encoder
 from ssge.experiments.sources import reopen
 from ssge.experiments.tables import Row, by_method, rows
 from ssge.graph import Graph
@@ -137,9 +137,7 @@ def score_row(name: str, folders: Sequence[RunFolder], graph: Graph, protocol: P
     return [record.model_copy(update={"method": name}) for record in records]
 
 
-def _judged(
-    vectors: NDArray[np.floating[Any]], graph: Graph, protocol: Protocol, record: RunRecord, probed: bool = True
-) -> Scores:
+def _judged(vectors: NDArray[np.floating[Any]], graph: Graph, protocol: Protocol, record: RunRecord) -> Scores:
     """Score an embedding of all nodes by probes, or a supervised method by its own class scores."""
     facts = facts_of(record.dataset)
     if graph.labels is not None and (graph.labels < 0).any():
@@ -151,7 +149,7 @@ def _judged(
         )  # fmt: skip
     if record.splits is None:
         known = [scores for name, scores in record.scores.items() if name != protocol.name]
-        return evaluate(vectors, graph, protocol, record.scale, probed, known, facts)
+        return evaluate(vectors, graph, protocol, record.scale, record.method not in CLUSTERINGS, known, facts)
     if record.splits != protocol.splits:
         raise InputError(
             f"The run was trained on the training nodes of splits {record.splits!r}, so protocol {protocol.name!r} "
@@ -204,10 +202,7 @@ class Kept:
 
     def references(self) -> list[RunRecord]:
         """Return the records of the reference rows that depend on the graph alone."""
-        return [
-            self.reference(name, 0, partial(make, self.graph), probed=name not in CLUSTERINGS)
-            for name, make in UNTRAINED.items()
-        ]
+        return [self.reference(name, 0, partial(make, self.graph)) for name, make in UNTRAINED.items()]
 
     def untrained(self, planned: Plan, seeds: int) -> list[RunRecord]:
         """Return the records of an encoder that was never trained."""
@@ -220,12 +215,7 @@ class Kept:
         ]  # fmt: skip
 
     def reference(
-        self,
-        name: str,
-        seed: int,
-        embedding: Callable[[], NDArray[np.floating[Any]]],
-        supervised: bool = False,
-        probed: bool = True,
+        self, name: str, seed: int, embedding: Callable[[], NDArray[np.floating[Any]]], supervised: bool = False
     ) -> RunRecord:
         """Return the record of a reference row, scoring it if it is not there."""
         path = self.out / f"{name.replace(' ', '-')}-{seed}.json"
@@ -245,7 +235,7 @@ class Kept:
             )
         if self.protocol.name not in record.scores:
             log.info("scoring %s, seed %d, by protocol %s", name, seed, self.protocol.name)
-            record.scores[self.protocol.name] = _judged(embedding(), self.graph, self.protocol, record, probed)
+            record.scores[self.protocol.name] = _judged(embedding(), self.graph, self.protocol, record)
             record.write(path)
         return record
 
@@ -376,29 +366,26 @@ def label_nodes(graph: Graph, nodes: NDArray[np.int64], labels: Sequence[Any]) -
     return replace(graph, labels=found, class_names=tuple(names.tolist()), splits=())
 
 
-_LABEL_FREE = {
+_FIGURES = {
     "eff. rank": ("effective_rank", 1), "uniformity": ("uniformity", 2), "edge cosine": ("edge_cosine", 3),
     "pair cosine": ("pair_cosine", 3), "edge AUC": ("edge_auc", 3), "constant columns": ("collapsed_columns", 0),
 }  # fmt: skip
 """Figures of a label-free table by heading: their names, and how many digits are shown."""
-LABEL_FREE = ("", *_LABEL_FREE)
 
 
-def label_free_rows(embeddings: Mapping[str, NDArray[np.floating[Any]]], graph: Graph) -> list[tuple[str, ...]]:
-    """Return the label-free figures of embeddings by name, as text under `LABEL_FREE`."""
+def label_free_rows(
+    embeddings: Mapping[str, NDArray[np.floating[Any]]], graph: Graph, referenced: bool
+) -> list[dict[str, str]]:
+    """Return the label-free figures of embeddings as text by heading, those of raw and propagated features first."""
+    free = {name: UNTRAINED[name](graph) for name in ("raw features", "propagated features") if referenced}
     rows = []
-    for name, vectors in embeddings.items():
+    for name, vectors in {**free, **embeddings}.items():
         found = label_free(vectors, graph)
-        cells = (f"{found[key]:.{digits}f}" if key in found else "-" for key, digits in _LABEL_FREE.values())
-        rows.append((name, *cells))
+        cells = {head: f"{found[key]:.{digits}f}" if key in found else "-" for head, (key, digits) in _FIGURES.items()}
+        rows.append({"name": name, **cells})
     return rows
 
 
 def label_free(vectors: NDArray[np.floating[Any]], graph: Graph) -> dict[str, float]:
     """Return figures of an embedding that need no labels: its geometry, and how similar the ends of edges are."""
     return geometry(vectors) | edge_figures(vectors, graph.edges)
-
-
-def label_free_references(graph: Graph) -> dict[str, NDArray[np.floating[Any]]]:
-    """Return raw and propagated features, to compare an embedding with."""
-    return {"raw features": raw_features(graph), "propagated features": propagated_features(graph)}

@@ -10,13 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from ssge.errors import InputError
 from ssge.evaluation.clustering import kmeans
 
+_CENTRAL = 5
+
 
 class Clusters(NamedTuple):
     """Clusters in order of size, the largest first.
 
     ``cluster`` and ``distance`` have one entry per row: its cluster, and how far the row, scaled to unit norm, lies
     from the mean of its cluster. ``size`` has one entry per cluster. ``central`` holds, for each cluster, the
-    positions of the rows nearest to its mean, nearest first.
+    positions of the five rows nearest to its mean, nearest first.
     """
 
     cluster: NDArray[np.int64]
@@ -25,7 +27,7 @@ class Clusters(NamedTuple):
     central: list[NDArray[np.int64]]
 
 
-def clusters(vectors: ArrayLike, k: int, seed: int = 0, members: int = 5) -> Clusters:
+def clusters(vectors: ArrayLike, k: int, seed: int = 0) -> Clusters:
     """Divide the rows into k clusters by `ssge.evaluation.clustering.kmeans`.
 
     Parameters
@@ -36,8 +38,6 @@ def clusters(vectors: ArrayLike, k: int, seed: int = 0, members: int = 5) -> Clu
         Number of clusters, 1..n.
     seed
         Of the starts of k-means.
-    members
-        How many central rows to name for each cluster.
     """
     if not 0 <= seed < 2**32:
         raise InputError(f"seed must be 0..2^32-1; received {seed}.")
@@ -47,5 +47,5 @@ def clusters(vectors: ArrayLike, k: int, seed: int = 0, members: int = 5) -> Clu
     rank = np.argsort(by_size)
     cluster = rank[found.cluster]
     order = np.lexsort((found.distance, cluster))
-    central = [part[:members] for part in np.split(order, np.cumsum(size[by_size])[:-1])]
+    central = [part[:_CENTRAL] for part in np.split(order, np.cumsum(size[by_size])[:-1])]
     return Clusters(cluster, found.distance, size[by_size], central)

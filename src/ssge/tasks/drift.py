@@ -22,4 +22,5 @@ def drift(
     shared = np.flatnonzero(old >= 0)
     x, y = before[1][old[shared]].astype(np.float64), after[1][shared].astype(np.float64)
     norms = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
-    return np.divide((x * y).sum(axis=1), norms, out=np.ones(len(shared)), where=norms > 0)
+    cosine: NDArray[np.float64] = np.divide((x * y).sum(axis=1), norms, out=np.ones(len(shared)), where=norms > 0)
+    return cosine

@@ -77,7 +77,7 @@ def _write(path: Path, subject: Subject, content: dict[str, Any], **options: Any
 
     placing = {name: options.pop(name) for name in ("layout", "points", "seed") if name in options}
     names, colors = subject.names(**options)
-    found = map_data(subject.embedding.vectors, names, colors, **placing)
+    data, words = map_data(subject.embedding.vectors, names, colors, **placing)
     parts = files("ssge.experiments.report")
     # A string that ends a script element must not occur inside one; elsewhere in JavaScript the two are the same.
     scripts = [script.replace("</script", "<\\/script") for script in (
@@ -96,8 +96,8 @@ def _write(path: Path, subject: Subject, content: dict[str, Any], **options: Any
         policy=_policy(scripts),
         style=(parts / "page.css").read_text("utf-8"),
         scripts=scripts,
-        map=found.data,
-        words=found.words,
+        map=data,
+        words=words,
         report="verdict" in content,
         **content,
     )

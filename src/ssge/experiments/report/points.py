@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,6 @@ CLUSTERS = 8
 _MOST_EXACT = 10_000
 
 
-class MapData(NamedTuple):
-    """What the page's script draws, and what the page says about it in words."""
-
-    data: dict[str, Any]
-    words: dict[str, Any]
-
-
 def map_data(
     vectors: NDArray[np.floating[Any]],
     names: Names,
@@ -37,8 +30,8 @@ def map_data(
     layout: Method = "auto",
     points: int | None = None,
     seed: int = 0,
-) -> MapData:
-    """Lay out the nodes and find their nearest neighbors.
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Lay out the nodes and find their nearest neighbors; return what the page's script draws, and what it says.
 
     Parameters
     ----------
@@ -80,7 +73,7 @@ def map_data(
         "agreement": [(name, f"{100 * share:.0f} %", f"{100 * chance:.0f} %") for name, share, chance in shares],
         "classes": [_counts(column) for column in found],
     }
-    return MapData(data, words)
+    return data, words
 
 
 def _near(vectors: NDArray[np.floating[Any]], k: int) -> Neighbors:
