@@ -110,7 +110,7 @@ def test_a_dataset_has_its_labels(tmp_path: Path, ssge: Command, failing: Comman
     ssge("fit", "karate", "--epochs", "1", "--widths", "8", "4", "--out", tmp_path / "run", "--quiet")
     entry = json.loads(ssge("neighbors", tmp_path / "run", "0", "--show", "label", "--json"))[0]
     assert isinstance(entry["label"], str) and entry["id"] == 0
-    assert "Valid: label." in failing("neighbors", tmp_path / "run", "0", "--show", "age")
+    assert "Valid: id, label." in failing("neighbors", tmp_path / "run", "0", "--show", "age")
 
 
 def test_mistakes_are_told_in_one_line(table: Path, failing: Command) -> None:

@@ -133,11 +133,11 @@ def test_the_verdict_needs_no_labels() -> None:
     rng = np.random.default_rng(0)
     sound = rng.normal(size=(500, 16))
     line = rng.normal(size=(500, 1)) @ rng.normal(size=(1, 16)) + 1e-3 * sound
-    assert verdict(geometry(sound), 16).level == "good"
-    assert verdict(geometry(line), 16)[:2] == ("bad", "Collapsed")
+    assert verdict(geometry(sound), 16)["level"] == "good"
+    assert list(verdict(geometry(line), 16).values())[:2] == ["bad", "Collapsed"]
     strangers = verdict(geometry(sound) | {"held_out_edges": 0.5}, 16)
-    assert strangers.level == "doubtful" and strangers.reasons[0].startswith("Nodes that an edge joins")
-    assert "1 of 17 columns are constant" in " ".join(verdict(geometry(np.c_[sound, np.ones(500)]), 17).reasons)
+    assert strangers["level"] == "doubtful" and strangers["reasons"][0].startswith("Nodes that an edge joins")
+    assert "1 of 17 columns are constant" in " ".join(verdict(geometry(np.c_[sound, np.ones(500)]), 17)["reasons"])
 
 
 def test_charts_say_what_they_show() -> None:

@@ -30,16 +30,21 @@ def test_recall_counts_what_was_found() -> None:
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
-def test_faiss_reaches_the_recall(metric: Metric, caplog: pytest.LogCaptureFixture) -> None:
+def test_faiss_reaches_the_recall(
+    metric: Metric, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(recall: float) -> Neighbors:
+        monkeypatch.setattr("ssge.tasks.search.RECALL", recall)
+        return search(z, queries, 10, metric, "faiss")
+
     z, queries = vectors(), np.arange(500)
     true = nearest(z, queries, 10, metric)
     with caplog.at_level(logging.INFO):
-        rough, fine = (search(z, queries, 10, metric, "faiss", recall) for recall in (0.3, 0.95))
+        rough, fine = found(0.3), found(0.95)
     assert "FAISS finds" in caplog.text and "of the true 10 nearest of 200 sampled nodes" in caplog.text
     assert 0.25 < recall_of(rough, true) < recall_of(fine, true) and recall_of(fine, true) > 0.9
     assert not (fine.position == queries[:, None]).any()
-    everything = search(z, queries, 10, metric, "faiss", 1.0)
-    np.testing.assert_allclose(everything.score, true.score, atol=1e-5)
+    np.testing.assert_allclose(found(1.0).score, true.score, atol=1e-5)
 
 
 @pytest.mark.parametrize("n", [3, 30])
@@ -65,8 +70,6 @@ def test_without_faiss_the_message_says_how_to_get_it(monkeypatch: pytest.Monkey
 def test_what_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="Valid: exact, faiss"):
         search(vectors(50), np.array([0]), 3, backend="annoy")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="recall must be above 0"):
-        search(vectors(50), np.array([0]), 3, backend="faiss", recall=0)
     with pytest.raises(InputError, match=r"k must be 1\.\.49"):
         search(vectors(50), np.array([0]), 50, backend="faiss")
 

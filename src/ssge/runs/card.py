@@ -55,11 +55,6 @@ def training_facts(record: RunRecord) -> dict[str, str]:
     }
 
 
-def settings_facts(record: RunRecord) -> dict[str, str]:
-    """Return the resolved settings as text."""
-    return {key: words(value) for key, value in record.config.items()}
-
-
 def card(record: RunRecord) -> str:
     """Return the card: graph, settings, label-free diagnostics, scores if any, and how to use the model."""
     cls, d = METHODS[record.method], record.columns
@@ -78,7 +73,7 @@ def card(record: RunRecord) -> str:
         _table("Graph", ("", ""), graph_facts(record).items()),
         _table("Columns", HEADINGS, record.node_columns),
         _features(record),
-        _table("Settings", ("", ""), settings_facts(record).items()),
+        _table("Settings", ("", ""), [(key, words(value)) for key, value in record.config.items()]),
         _table("Training", ("", ""), training_facts(record).items()),
         _table("Diagnostics" if cls.supervised else "Diagnostics, label-free", ("", ""), diagnostics.items()),
         "" if cls.supervised else plain(verdict(record.diagnostics)),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ssge.datasets import facts_of, load
 from ssge.errors import InputError, UnknownNameError, cut, printable, shown
+from ssge.graph import Graph
 from ssge.io.embeddings import find_ids
 from ssge.io.nodes import ID, KNOWN, codes
 from ssge.io.options import ReadOptions
@@ -136,13 +137,13 @@ def read_names(
         return _from_table(node_ids, show, open_table(nodes, "nodes", ReadOptions(), KNOWN, names), id)
     if record is None:
         raise InputError("show names columns of a node table, and an embedding knows none: give nodes=...")
-    if facts_of(record.dataset) is not None:
-        return _from_dataset(node_ids, show, record.dataset)
     options = {key: value for key, value in record.reading.items() if key in TABLE}
     if "nodes" in record.reading:
         if not Path(record.reading["nodes"]).exists():
             raise InputError(f"The node table of the run, {record.reading['nodes']}, is gone: give nodes=...")
         table: Table | None = open_table(record.reading["nodes"], "nodes", ReadOptions(**options), KNOWN)
+    elif facts_of(record.dataset) is not None:
+        table = _labels(load(record.dataset))
     elif is_sql(record.dataset):
         found = read_tables(parse(record.dataset), LIMIT)[1]
         table = None if found is None else ArrowTable(found, "nodes")
@@ -201,15 +202,13 @@ def _from_table(node_ids: NDArray[Any], show: str | Sequence[str], table: Table,
     return Names(node_ids, found)
 
 
-def _from_dataset(node_ids: NDArray[Any], show: str | Sequence[str], dataset: str) -> Names:
-    for name in wanted(show, [LABEL]):
-        if name != LABEL:
-            raise UnknownNameError(f"column of {dataset}", name, [LABEL])
-    graph = load(dataset)
-    if graph.labels is None or not np.array_equal(graph.node_ids, node_ids):
-        raise InputError(f"{dataset} has no labels for these nodes: give nodes=...")
-    classes = list(graph.class_names) or [str(i) for i in range(int(graph.labels.max(initial=-1)) + 1)]
-    return Names(node_ids, {LABEL: [classes[i] if i >= 0 else None for i in graph.labels.tolist()]})
+def _labels(graph: Graph) -> Table | None:
+    """Return the classes of a dataset as a table of nodes, if it has any."""
+    if graph.labels is None:
+        return None
+    classes = graph.class_names or range(int(graph.labels.max(initial=-1)) + 1)
+    labels = [str(classes[i]) if i >= 0 else None for i in graph.labels.tolist()]
+    return ArrowTable(pa.table({"id": graph.node_ids, LABEL: labels}), graph.name)
 
 
 def _plain(value: Any) -> Any:

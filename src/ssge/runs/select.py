@@ -9,8 +9,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
-from itertools import product
+from itertools import count, product
 
 from torch import Tensor
 
@@ -26,7 +25,7 @@ from ssge.ops.random import Key
 from ssge.runs.estimate import check_memory
 from ssge.runs.plan import Plan
 from ssge.training.observers import progress
-from ssge.training.trainer import Epoch, Observer, train
+from ssge.training.trainer import Observer, train
 
 log = logging.getLogger(__name__)
 
@@ -60,30 +59,23 @@ def select(graph: Graph | StoredGraph, plan: Plan, quiet: bool = True) -> Plan:
     tried = [
         usual.model_copy(
             update={
-                "epochs": max(1, round(epochs * usual.epochs)),
+                "epochs": max(1, round(share * usual.epochs)),
                 "uniformity_weight": weight * usual.uniformity_weight,
             }
         )
-        for epochs, weight in product(EPOCHS, WEIGHTS)
+        for share, weight in product(EPOCHS, WEIGHTS)
     ]
-    found, done = [], 0
     total, title = sum(config.epochs for config in tried), f"Select on {graph.name}"
+    epochs = count(1)  # of all trainings
     with nullcontext() if quiet else progress(total, title) as show:
-        for config in tried:
-            observers: list[Observer] = [] if show is None else [partial(_shifted, show, done)]
-            found.append(_score(graph, replace(plan, config=config), observers))
-            done += config.epochs
+        observers: list[Observer] = [lambda line: show({**line, "epoch": next(epochs)})] if show else []
+        found = [_score(graph, replace(plan, config=config), observers) for config in tried]
     best = max(range(len(tried)), key=found.__getitem__)
     log.info(
         "Selected epochs %d and uniformity_weight %.3g, held-out score %.3f; the settings as planned have %.3f.",
         tried[best].epochs, tried[best].uniformity_weight, found[best], found[len(tried) // 2],
     )  # fmt: skip
     return replace(plan, config=tried[best])
-
-
-def _shifted(show: Observer, done: int, line: Epoch) -> None:
-    """Show an epoch as one of all trainings."""
-    show({**line, "epoch": done + line["epoch"]})
 
 
 def _score(graph: Graph, plan: Plan, observers: list[Observer]) -> float:

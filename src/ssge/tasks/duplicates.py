@@ -11,6 +11,8 @@ from ssge.errors import InputError
 from ssge.evaluation._arrays import checked_embedding
 from ssge.ops.neighbors import Neighbors, nearest
 
+_NEIGHBORS = 5
+
 
 class Duplicates(NamedTuple):
     """Pairs of rows, the most alike first.
@@ -30,8 +32,8 @@ class Duplicates(NamedTuple):
     next: NDArray[np.float64]
 
 
-def duplicates(vectors: ArrayLike, k: int = 20, least: float = -1.0, neighbors: int = 5) -> Duplicates:
-    """Return the k pairs of rows with the highest cosines, among those that are near each other both ways.
+def duplicates(vectors: ArrayLike, k: int = 20, least: float = -1.0) -> Duplicates:
+    """Return the k pairs of rows with the highest cosines, each of the two among the five nearest of the other.
 
     Cosines are those of `ssge.tasks.search.search`. Cost O(n^2 d) time, bounded memory.
 
@@ -43,8 +45,6 @@ def duplicates(vectors: ArrayLike, k: int = 20, least: float = -1.0, neighbors: 
         How many pairs, at most.
     least
         Lowest cosine of a pair.
-    neighbors
-        A pair counts if each of the two is among so many nearest of the other.
     """
     rows = checked_embedding(vectors)
     n = rows.shape[0]
@@ -52,11 +52,9 @@ def duplicates(vectors: ArrayLike, k: int = 20, least: float = -1.0, neighbors: 
         raise InputError(f"k must be 1 or more; received {k}.")
     if not -1 <= least <= 1:
         raise InputError(f"least must be a cosine, -1..1; received {least}.")
-    if neighbors < 1:
-        raise InputError(f"neighbors must be 1 or more; received {neighbors}.")
     if n < 2:
         return Duplicates(np.empty((2, 0), np.int64), np.empty(0), np.empty(0))
-    found = nearest(rows, np.arange(n), min(neighbors, n - 1))
+    found = nearest(rows, np.arange(n), min(_NEIGHBORS, n - 1))
     source, target = np.repeat(np.arange(n), found.position.shape[1]), found.position.ravel()
     forward, backward = source * n + target, target * n + source
     both = np.isin(forward, backward) & (source < target) & (found.score.ravel() >= least)

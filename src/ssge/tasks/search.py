@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 
 Backend: TypeAlias = Literal["exact", "faiss"]
 
+RECALL = 0.95
+"""Share of the true neighbors that an approximate search must find."""
 _QUERIES = 1 << 14  # searched at once
 
 
@@ -26,7 +28,6 @@ def search(
     k: int | None = None,
     metric: Metric = "cosine",
     backend: Backend = "exact",
-    recall: float = 0.95,
     exclude: sp.csr_array | None = None,
 ) -> Neighbors:
     """Return the k nodes nearest to each of some nodes, themselves left out.
@@ -45,11 +46,9 @@ def search(
         ``cosine`` (scores are cosines, largest first) or ``euclidean`` (scores are distances, smallest first).
     backend
         ``exact`` compares with every row: O(q n d), fine up to some hundred thousand rows. ``faiss`` looks into the
-        cells of an inverted file that are nearest to the query (needs ``pip install ssge[faiss]``).
-    recall
-        Of ``faiss``: as many cells are searched as find this share of the true neighbors of a sample of nodes. The
-        objective makes embeddings nearly isotropic, the hardest case for any approximate index, so the share is
-        measured and never assumed.
+        cells of an inverted file that are nearest to the query (needs ``pip install ssge[faiss]``): into as many as
+        find 95 % of the true neighbors of a sample of nodes. The objective makes embeddings nearly isotropic, the
+        hardest case for any approximate index, so the share is measured and never assumed.
     exclude
         n x n: entry (i, j) leaves node j out of the neighbors of node i; with ``exact`` only. Where fewer than k nodes
         are left, positions are -1.
@@ -62,7 +61,7 @@ def search(
         return nearest(rows, queries, k, metric, exclude=exclude)
     if exclude is not None:
         raise InputError("The backend faiss cannot leave out linked nodes; use exact.")
-    return _search_cells(rows, queries, k, metric, recall)
+    return _search_cells(rows, queries, k, metric)
 
 
 def recall_of(found: Neighbors, true: Neighbors) -> float:
@@ -71,18 +70,14 @@ def recall_of(found: Neighbors, true: Neighbors) -> float:
     return float(hits.mean())
 
 
-def _search_cells(
-    vectors: NDArray[np.floating[Any]], queries: NDArray[np.int64], k: int, metric: Metric, recall: float
-) -> Neighbors:
-    """Search an inverted file of about 4 sqrt(n) cells, as many of them per query as the recall asks for."""
+def _search_cells(vectors: NDArray[np.floating[Any]], queries: NDArray[np.int64], k: int, metric: Metric) -> Neighbors:
+    """Search an inverted file of about 4 sqrt(n) cells, as many of them per query as `RECALL` asks for."""
     try:
         import faiss
     except ImportError:
         raise InputError("The backend faiss needs a package that is not here: pip install ssge[faiss]") from None
     n, d = vectors.shape
     check_count(k, n)
-    if not 0 < recall <= 1:
-        raise InputError(f"recall must be above 0 and at most 1; received {recall}.")
     rows = np.ascontiguousarray(comparable(vectors, metric), dtype=np.float32)
     cells = max(1, min(round(4 * n**0.5), n // 40))  # FAISS asks for 39 rows per cell to train its centroids
     kind = faiss.METRIC_INNER_PRODUCT if metric == "cosine" else faiss.METRIC_L2
@@ -103,7 +98,7 @@ def _search_cells(
     sample = np.random.default_rng(0).choice(n, min(200, n), replace=False)
     true = nearest(vectors, sample, k, metric)
     index.nprobe = max(1, cells // 64)
-    while (reached := recall_of(found(sample), true)) < recall and index.nprobe < cells:
+    while (reached := recall_of(found(sample), true)) < RECALL and index.nprobe < cells:
         index.nprobe = min(cells, 2 * index.nprobe)
     log.info(
         "FAISS finds %.1f %% of the true %d nearest of %d sampled nodes, looking into %d of %d cells.",

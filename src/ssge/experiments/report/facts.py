@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ssge.errors import InputError, cut, printable
 from ssge.experiments.compare import references_beside
@@ -16,7 +16,7 @@ from ssge.experiments.subject import Subject
 from ssge.experiments.tables import HEADINGS, cells, row, rows
 from ssge.methods import METHODS
 from ssge.records import RunRecord
-from ssge.runs.card import graph_facts, settings_facts, training_facts
+from ssge.runs.card import graph_facts, training_facts, words
 from ssge.runs.folder import RunFolder
 from ssge.runs.verdict import verdict as sentences
 from ssge.schema import HEADINGS as COLUMN_HEADINGS
@@ -24,14 +24,6 @@ from ssge.schema import HEADINGS as COLUMN_HEADINGS
 log = logging.getLogger(__name__)
 
 _MOST_FEATURES = 60
-
-
-class Verdict(NamedTuple):
-    """Whether the embedding looks sound without labels: ``good``, ``doubtful`` or ``bad``, and why."""
-
-    level: str
-    title: str
-    reasons: list[str]
 
 
 def title_of(subject: Subject) -> str:
@@ -57,7 +49,8 @@ def details(record: RunRecord) -> dict[str, dict[str, str]]:
     """Return what is needed to run it again: source, training, settings, machine."""
     machine = {"commit": record.commit or "-", **record.machine}
     training = {"source": record.dataset, **training_facts(record)}
-    return {"Training": training, "Settings": settings_facts(record), "Machine": machine}
+    settings = {key: words(value) for key, value in record.config.items()}
+    return {"Training": training, "Settings": settings, "Machine": machine}
 
 
 def column_table(record: RunRecord) -> dict[str, Any] | None:
@@ -86,15 +79,18 @@ def remarks(subject: Subject) -> list[str]:
     return found
 
 
-def verdict(figures: Mapping[str, float], columns: int, supervised: bool = False) -> Verdict:
-    """Return what the label-free figures of an embedding mean, as `ssge.runs.verdict.verdict` says it."""
+def verdict(figures: Mapping[str, float], columns: int, supervised: bool = False) -> dict[str, Any]:
+    """Return what the label-free figures of an embedding mean, as `ssge.runs.verdict.verdict` says it, and why.
+
+    The level is ``good``, ``doubtful`` or ``bad``.
+    """
     used = f"The embedding uses about {figures['effective_rank']:.1f} of {columns:,} directions (effective rank)."
     dead = int(figures["collapsed_columns"])
     reasons = [used, *([f"{dead} of {columns:,} columns are constant and carry no information."] if dead else [])]
     if supervised:
-        return Verdict("good", "Class scores of a supervised method", reasons)
+        return {"level": "good", "title": "Class scores of a supervised method", "reasons": reasons}
     head, _, rest = sentences(figures).partition(": ")
-    return Verdict(_LEVELS.get(head, "doubtful"), head, [rest[0].upper() + rest[1:], *reasons])
+    return {"level": _LEVELS.get(head, "doubtful"), "title": head, "reasons": [rest[0].upper() + rest[1:], *reasons]}
 
 
 _LEVELS = {"Good": "good", "Collapsed": "bad"}
