@@ -122,7 +122,7 @@ def test_evaluate_finds_the_reference_rows_of_run(
     monkeypatch.chdir(tmp_path)
     Path("own.toml").write_text('method = "ssge"\ndataset = "karate"\n[config]\nepochs = 1\nwidths = [4]\n')
     run(capsys, "run", "own.toml", "--seeds", "1", "--protocol", "quick", "--quiet")
-    monkeypatch.setattr(comparing, "references_of", None)  # nothing is scored again
+    monkeypatch.setattr(comparing, "UNTRAINED", None)  # nothing is scored again
     assert "mean of 8 hops" in run(capsys, "evaluate", "runs/own/seed-0", "--protocol", "quick")
     deeper = Path("runs/ssge/karate")  # where a recipe of the package has its runs
     deeper.parent.mkdir()

@@ -238,18 +238,20 @@ def compare(
     records, first = [], next(iter(groups))
     if not skip_references:
         place = None if runs else where / "references"
-        records += comparing.references_of(scored, chosen, origin["dataset"], place, force)
+        records += comparing.Kept(place, origin["dataset"], scored, chosen, {}, force).references()
     for name, folders in groups.items():
         records += comparing.score_row(name, folders, scored, chosen, force=force and not runs, keep=labels is None)
     lines, others = rows(records, chosen.name), comparing.differences(records, chosen.name, first)
     if json:
         facts = {"rows": [line._asdict() for line in lines], "first": first}
-        print_json(facts | {"differences": [one._asdict() for one in others]})
+        print_json(facts | {"differences": others})
         return
     print_table(lines, f"{graph.name}, protocol {chosen.name}: {chosen.description}")
     if others:
         print(f"difference from {first}, in points ± standard error")
-        print_cells(("", "accuracy", "NMI"), [(one.name, _points(one.accuracy), _points(one.nmi)) for one in others])
+        print_cells(
+            ("", "accuracy", "NMI"), [(one["name"], _points(one["accuracy"]), _points(one["nmi"])) for one in others]
+        )
 
 
 def _points(difference: tuple[float, float] | None) -> str:

@@ -11,8 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,14 +164,14 @@ class Kept:
     Attributes
     ----------
     out
-        The folder.
+        The folder; None: nothing is kept, since the folder of a run belongs to the run.
     dataset, graph, protocol, config
         What everything in it must agree on.
     force
         Compute everything again.
     """
 
-    out: Path
+    out: Path | None
     dataset: str
     graph: Graph
     protocol: Protocol
@@ -190,6 +189,7 @@ class Kept:
         """Fit a method with encoder seeds 0, 1, ...; finished ones are not run again."""
         if seeds < 1:
             raise InputError(f"seeds must be 1 or more; received {seeds}.")
+        assert self.out is not None
         folders = [RunFolder(self.out / f"seed-{seed}") for seed in range(seeds)]
         for seed, folder in enumerate(folders):
             if self.force or not folder.complete:
@@ -218,9 +218,9 @@ class Kept:
         self, name: str, seed: int, embedding: Callable[[], NDArray[np.floating[Any]]], supervised: bool = False
     ) -> RunRecord:
         """Return the record of a reference row, scoring it if it is not there."""
-        path = self.out / f"{name.replace(' ', '-')}-{seed}.json"
+        path = self.out / f"{name.replace(' ', '-')}-{seed}.json" if self.out else None
         record = None
-        if path.exists() and not self.force:
+        if path is not None and path.exists() and not self.force:
             record = RunRecord.read(path)
             self.check(record, path)
         if record is None or changed(record.digests, self.digests, "labels"):
@@ -236,7 +236,8 @@ class Kept:
         if self.protocol.name not in record.scores:
             log.info("scoring %s, seed %d, by protocol %s", name, seed, self.protocol.name)
             record.scores[self.protocol.name] = _judged(embedding(), self.graph, self.protocol, record)
-            record.write(path)
+            if path is not None:
+                record.write(path)
         return record
 
     def check(self, record: RunRecord, path: Path) -> None:
@@ -251,16 +252,10 @@ class Kept:
             )
 
 
-class Difference(NamedTuple):
-    """How far a row is from the first method: the mean difference and its standard error, in points."""
-
-    name: str
-    accuracy: tuple[float, float] | None
-    nmi: tuple[float, float]
-
-
-def differences(records: Sequence[RunRecord], protocol: str, first: str) -> list[Difference]:
+def differences(records: Sequence[RunRecord], protocol: str, first: str) -> list[dict[str, Any]]:
     """Return each other row of a comparison minus that of the first method, paired by split and by seed of k-means.
+
+    A row has its name, and of accuracy and nmi the mean difference and its standard error, in points, or None.
 
     With D the differences, one row per encoder seed and one column per split, the standard error is
     sqrt(var(column means) / splits + var(row means) / seeds). Splits overlap, so it is rather too small.
@@ -274,7 +269,7 @@ def differences(records: Sequence[RunRecord], protocol: str, first: str) -> list
         return paired_difference(100 * np.array(mine), 100 * np.array(theirs))
 
     return [
-        Difference(name, paired(group, "accuracies"), paired(group, "nmi") or (float("nan"), float("nan")))
+        {"name": name, "accuracy": paired(group, "accuracies"), "nmi": paired(group, "nmi")}
         for name, group in groups.items()
         if name != first
     ]
@@ -311,17 +306,6 @@ def group_runs(paths: Sequence[Path]) -> dict[str, list[RunFolder]]:
     }
 
 
-def references_of(
-    graph: Graph, protocol: Protocol, dataset: str, out: Path | None = None, force: bool = False
-) -> list[RunRecord]:
-    """Score the reference rows of a graph with labels, and keep them in ``out``.
-
-    Without ``out`` they are not kept: the folder of a run belongs to the run.
-    """
-    with TemporaryDirectory() as place:
-        return Kept(out or Path(place), dataset, graph, protocol, {}, force).references()
-
-
 def references_beside(
     folder: RunFolder, record: RunRecord, protocol: Protocol, graph: Graph | None = None, score: bool = True
 ) -> list[RunRecord]:
@@ -355,7 +339,7 @@ def references_beside(
         return same
     graph = graph or reopen(folder)
     log.info("Scoring reference rows by protocol %s; --skip-references leaves them out.", protocol.name)
-    return references_of(graph, protocol, record.dataset) if graph.labels is not None else []
+    return Kept(None, record.dataset, graph, protocol, {}, False).references() if graph.labels is not None else []
 
 
 def label_nodes(graph: Graph, nodes: NDArray[np.int64], labels: Sequence[Any]) -> Graph:
