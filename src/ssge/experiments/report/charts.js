@@ -26,8 +26,7 @@
       const mode = spec.x.length > 20 ? "lines" : "lines+markers";
       traces = [{ type: "scatter", mode, x: spec.x, y: spec.y, line: { color: colors.accent, width: 2 }, hovertemplate: "%{x}: %{y:.4g}<extra></extra>" }];
       layout.xaxis = axis(spec.axes[0], colors, { showgrid: false });
-      layout.yaxis = axis(spec.axes[1] + (spec.log ? ", log scale" : ""), colors, { type: spec.log ? "log" : "linear", nticks: 6, ...(spec.log ? { exponentformat: "power", dtick: "auto" } : {}) });
-      if (spec.log) delete layout.yaxis.dtick;
+      layout.yaxis = axis(spec.axes[1] + (spec.log ? ", log scale" : ""), colors, { type: spec.log ? "log" : "linear", nticks: 6, ...(spec.log ? { exponentformat: "power" } : {}) });
       if (spec.level !== undefined) layout.shapes = [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: spec.level, y1: spec.level, line: { color: colors.muted, width: 1, dash: "dash" } }];
     }
     Plotly.react(place, traces, layout, { displayModeBar: false, responsive: true });
