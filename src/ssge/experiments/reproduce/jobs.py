@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ssge.datasets import load
 from ssge.errors import InputError, SSGEError
 from ssge.experiments.compare import Summary, compare
-from ssge.experiments.efficiency import Measured, measure
+from ssge.experiments.efficiency import Measured
 from ssge.experiments.protocols import PROTOCOLS
 from ssge.files import atomic
 from ssge.graph import Graph
@@ -179,12 +178,19 @@ def costs(
     for method, dataset in _progress(list(cells), lambda cell: f"cost of {'/'.join(cell)}", quiet):
         path = scope.out / "costs" / f"{method}-{dataset}-{code_digest(method)}.json"
         if not path.exists():
-            with ProcessPoolExecutor(1, get_context("spawn")) as fresh:
-                measured = fresh.submit(measure, method, dataset, seconds).result()
+            words = ["-c", _MEASURE, method, dataset, str(seconds)]
+            done = subprocess.run([sys.executable, *words], check=True, stdout=subprocess.PIPE, text=True)
             with atomic(path) as temporary:
-                temporary.write_text(json.dumps(measured._asdict()) + "\n")
+                temporary.write_text(done.stdout.splitlines()[-1] + "\n")
         found[method, dataset] = Measured(**json.loads(path.read_text()))
     return found
+
+
+_MEASURE = """
+import json, sys
+from ssge.experiments.efficiency import measure
+print(json.dumps(measure(sys.argv[1], sys.argv[2], float(sys.argv[3]))._asdict()))
+"""
 
 
 def _progress(items: Sequence[T], name: Callable[[T], str], quiet: bool) -> Iterator[T]:
