@@ -130,7 +130,7 @@ def test_refusal_names_the_estimate_the_memory_and_what_to_do() -> None:
     free = 1 << 20
     with pytest.raises(InputError, match=r"needs about \d+ MiB .* 1 MiB of memory are free: .*widths \(now 64 32\)"):
         check_memory(GRAPH, planned(widths=(64, 32)), free)
-    with pytest.raises(InputError, match=r"choose smaller values of batch_nodes \(now None\) or widths"):
+    with pytest.raises(InputError, match=r"choose smaller values of batch_nodes \(now all\) or widths"):
         check_memory(GRAPH, planned(), free)
     with pytest.raises(InputError, match=r"choose smaller values of batch_nodes \(now 50\)"):
         check_memory(GRAPH, planned(batch_nodes=50), free)

@@ -225,7 +225,7 @@ def _bounds(graph: Graph, plan: Plan) -> tuple[int, int]:
 
 def _smaller(config: Any) -> str:
     """Name the settings that decide the memory of a training, with their values."""
-    now = {name: getattr(config, name) for name in _SIZES if hasattr(config, name)}
+    now = {name: getattr(config, name) or "all" for name in _SIZES if hasattr(config, name)}  # batch_nodes may be None
     words = (f"{name} (now {' '.join(map(str, np.atleast_1d(value)))})" for name, value in now.items())
     return f"smaller values of {' or '.join(words)}" if now else "a smaller graph"
 
