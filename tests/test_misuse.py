@@ -19,6 +19,7 @@ from torch_geometric.data import HeteroData
 
 import ssge
 from ssge.errors import InputError, SSGEError
+from ssge.experiments.sources import open_graph
 
 N = 40
 RNG = np.random.default_rng(0)
@@ -147,7 +148,7 @@ def test_a_database_without_its_tables_is_named(tmp_path: Path) -> None:
     path = tmp_path / "flights.db"
     path.write_bytes(bytes(8) + b"DUCK" + bytes(4084))
     with pytest.raises(InputError, match=r"is a DuckDB database: give duckdb:///.*flights\.db\?edges=TABLE"):
-        ssge.read_graph(path)
+        open_graph(str(path))
 
 
 def test_a_wrong_key_of_a_recipe_is_named(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from ssge.io.ids import hint
 from ssge.io.options import ReadOptions
 from ssge.io.reading import open_stored, read_graph
 from ssge.io.sizes import bytes_of
-from ssge.io.sql import is_sql
+from ssge.io.sql import SCHEME, is_sql
 from ssge.records import RunRecord
 from ssge.runs.digests import changed, digests
 from ssge.runs.folder import RunFolder
@@ -61,6 +61,10 @@ def open_graph(source: str, reading: dict[str, Any] | None = None, like: Feature
         from ssge.runs.estimate import available_memory, check_loading  # torch
 
         check_loading(StoredGraph.open(path), available_memory())
+    if path.is_file():
+        with path.open("rb") as file:
+            if file.read(12)[8:] == b"DUCK":
+                raise InputError(f"{path} is a DuckDB database: give {SCHEME}{path}?edges=TABLE&nodes=TABLE.")
     return read_graph(path, like=like, **(reading or {}))
 
 

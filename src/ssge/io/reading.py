@@ -28,7 +28,7 @@ from ssge.io.nodes import ID, Nodes, open_nodes, read_nodes
 from ssge.io.options import ReadOptions
 from ssge.io.roles import by_label, by_neighbors
 from ssge.io.sources import LIMIT, errors_of, kind_of
-from ssge.io.sql import is_sql, parse, read_tables, refuse_bare
+from ssge.io.sql import is_sql, parse, read_tables
 from ssge.io.tables import Table, is_frame, named
 from ssge.schema import FeatureSchema, LeftOut
 
@@ -197,7 +197,6 @@ def _opened(edges: Any, options: ReadOptions, schema: FeatureSchema) -> tuple[Ta
         edges, nodes = from_networkx(edges, "edges")
     elif isinstance(edges, str | Path):
         path = Path(edges)
-        refuse_bare(path)
         kind = kind_of(path)
         if kind in _TWO_TABLES:
             edges, nodes = _TWO_TABLES[kind](path, limit)

@@ -36,14 +36,6 @@ def is_sql(source: Any) -> bool:
     return isinstance(source, str) and source.startswith("duckdb:")
 
 
-def refuse_bare(path: Path) -> None:
-    """Refuse the path of a database alone: it does not say which tables are the graph."""
-    if path.is_file():
-        with path.open("rb") as file:
-            if file.read(12)[8:] == b"DUCK":
-                raise InputError(f"{path} is a DuckDB database: give {SCHEME}{path}?edges=TABLE&nodes=TABLE.")
-
-
 def parse(url: str) -> Source:
     """Take a URL apart; ``duckdb:////data/flights.db`` is a whole path."""
     path, _, query = url.partition("?")
