@@ -103,7 +103,8 @@ def test_in_single_precision_too(tmp_path: Path) -> None:
     found, gradient = gradients(method, view_of(method, stored, 3, 32, 100))
     assert found == pytest.approx(total, rel=1e-6)
     for key, value in expected.items():
-        assert float((gradient[key] - value).abs().max()) < 1e-5 * float(value.abs().max())
+        # Sums are taken in another order, and how far they round apart depends on the processor.
+        assert float((gradient[key] - value).abs().max()) < 1e-4 * float(value.abs().max())
 
 
 def test_a_gradient_without_the_way_back_through_the_edges_is_noticed(
