@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -46,6 +48,14 @@ def test_a_collapsed_fit() -> None:
             layer.weight[:, 1:] = 0
     figures = geometry(run.method.embed(graph).numpy()) | diagnose(run.method, None, graph, run.method.prepare(graph))
     assert verdict(figures).startswith("Collapsed: the rows vary along 1.0 directions")
+
+
+@pytest.mark.parametrize(("mean", "expected"), [(2000, "One direction"), (0, "Good")])
+def test_a_column_of_large_values_is_told_of(mean: int, expected: str) -> None:
+    graph = load(f"{SBM}0.85")
+    noise = np.random.default_rng(0).standard_normal((graph.num_nodes, 1), dtype=np.float32)
+    features = np.hstack([np.asarray(graph.features), mean + noise]).astype(np.float32)
+    assert said(fitted(replace(graph, features=features), **SMALL)) == expected
 
 
 def test_an_encoder_behind_its_features_is_told_so() -> None:

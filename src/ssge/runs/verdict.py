@@ -32,6 +32,8 @@ from ssge.views import View
 
 COLLAPSED = 2.0
 """Effective rank below which all rows lie near one line."""
+ONE_WAY = -1e-3
+"""Uniformity above which all rows point almost the same way: their mean cosine is above 0.9997."""
 WEAK = 0.005
 """Alignment of training-free rows below which features are too weak to judge by."""
 STRUCTURELESS = 0.55
@@ -102,6 +104,11 @@ def verdict(figures: Mapping[str, float]) -> str:
         return (
             f"Collapsed: the rows vary along {rank:.1f} directions only, so nodes can hardly be distinguished. Try a "
             "smaller learning rate or a larger uniformity weight (ssge), and look for features that are all alike."
+        )
+    if figures.get("uniformity", -1.0) > ONE_WAY:
+        return (
+            "One direction: all rows point almost the same way, so their cosines can hardly tell nodes apart. A column "
+            "of large values, such as a year, may cause this: scale numbers with --scale standard."
         )
     if figures.get("alignment_untrained", 0.0) > UNCHANGED:
         return (

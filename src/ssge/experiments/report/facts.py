@@ -93,7 +93,7 @@ def verdict(figures: Mapping[str, float], columns: int, supervised: bool = False
     return {"level": _LEVELS.get(head, "doubtful"), "title": head, "reasons": [rest[0].upper() + rest[1:], *reasons]}
 
 
-_LEVELS = {"Good": "good", "Collapsed": "bad"}
+_LEVELS = {"Good": "good", "Collapsed": "bad", "One direction": "bad"}
 _MEANINGS = {
     "effective_rank": ("Effective rank", "directions in use; 1 is a collapse, the number of columns is the most"),
     "wasserstein": ("Distance to a Gaussian", "0: columns are uncorrelated; larger: they repeat each other"),
