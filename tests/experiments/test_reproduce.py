@@ -39,8 +39,8 @@ def test_every_row_of_the_paper_has_a_method_and_a_recipe() -> None:
 def test_published_figures_agree_with_the_recipes() -> None:
     for dataset, accuracy in PAPER.items():
         assert published.ABLATION["both"][dataset] == accuracy == load_recipe(f"ssge/{dataset}").published["accuracy"]
-    for some, where in published.DOUBTS:
-        assert set(some) <= set(published.METHODS) and set(where) <= set(published.DATASETS)
+    for one in published.DOUBTS:
+        assert set(one.methods) <= set(published.METHODS) and set(one.datasets) <= set(published.DATASETS)
 
 
 def test_a_table_in_three_formats(tmp_path: Path) -> None:

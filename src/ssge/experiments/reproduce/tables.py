@@ -191,7 +191,7 @@ def _count(number: int, what: str) -> str:
 
 def _filled(
     table: Table, scope: Scope, done: Done, methods: Sequence[str], datasets: Sequence[str], figures: Sequence[str],
-    doubts: published.Doubts,
+    doubts: tuple[published.Doubt, ...],
 ) -> Table:  # fmt: skip
     """Fill a table with a row per reference and per method, and a column per dataset and figure."""
     names = [name for name in datasets if name in scope.datasets]
