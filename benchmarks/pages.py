@@ -69,7 +69,7 @@ GROUPS = (
         Page("docs/speed.md", "fast", "fast"),
         Page("docs/baselines.md", "baselines", "baselines"),
     )),
-    Group("gaps", "gaps.json", ("training.trainer",), (Page("docs/reproduce.md", "gaps", "block"),)),
+    Group("gaps", "gaps.json", ("training.trainer", "runs.estimate"), (Page("docs/reproduce.md", "gaps", "block"),)),
     Group("quality", "quality.json", (*DEFAULT, "experiments.references"), (
         Page("docs/quality.md", "tables", "block"),
         Page("README.md", "quality", "sentence"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,21 @@ def test_trials_double_until_they_take_long(monkeypatch: pytest.MonkeyPatch) -> 
     assert found.seconds == pytest.approx(10 * 1e-4 * n + 0.5 * n / tried[-1])
     assert found.memory == pytest.approx(estimating.SPARE * 10 * n + estimating.LIBRARIES, abs=1)
     assert estimate(graph, planned(graph, epochs=0)).seconds == 0
+
+
+def test_time_of_walks_grows_in_proportion_to_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def steps(*_: Any, **__: Any) -> list[float]:
+        began = time.perf_counter()
+        return [began + 1, began + 2, began + 3]
+
+    monkeypatch.setattr(estimating, "_steps", steps)
+    graph = random_graph(n=7000, p=4, m=9000)
+    found = estimating._trials(graph, plan(graph.info, "node2vec", settings={"batch": 300}))
+    assert [trial.nodes for trial in found] == [600, 1200, 2400]
+    assert [trial.epoch for trial in found] == pytest.approx([2, 4, 8])
+    small = random_graph(n=750, p=4, m=900)
+    trial = estimating._trial(small, plan(small.info, "node2vec", settings={"batch": 300}))
+    assert trial.epoch == pytest.approx(2.5)
 
 
 def test_refusal_names_the_estimate_the_memory_and_what_to_do() -> None:

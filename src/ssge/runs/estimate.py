@@ -248,7 +248,8 @@ def _trials(graph: Graph, plan: Plan) -> list[_Trial]:
     if getattr(plan.config, "batch_nodes", None) is not None:
         return [_trial(graph, plan)]
     widths = getattr(plan.config, "widths", None) or (64,)
-    size, trials = max(512, 4 * widths[-1]), list[_Trial]()  # with fewer nodes than columns losses are degenerate
+    # With fewer nodes than columns losses are degenerate; with fewer than walks per step, steps are too small.
+    size, trials = max(512, 4 * widths[-1], 2 * getattr(plan.config, "batch", 0)), list[_Trial]()
     while 2 * size < graph.num_nodes:
         trials.append(_trial(random_graph(graph, size), plan))
         if trials[-1].epoch > _TRIAL_SECONDS and len(trials) > 2:
@@ -275,8 +276,10 @@ def _trial(graph: Graph, plan: Plan) -> _Trial:
         return _Trial(graph.num_nodes, memory.peak, time.perf_counter() - began, 0.0)
     ends = [time.perf_counter(), *_steps(method, prepared)]
     steps = [after - before for before, after in pairwise(ends)]
-    size = getattr(plan.config, "batch_nodes", None) or getattr(plan.config, "batch", None)  # of nodes, or of walks
-    epoch = (math.ceil(graph.num_nodes / size) if size else 1) * statistics.median(steps[1:] or steps)
+    nodes, walks = (getattr(plan.config, name, None) for name in ("batch_nodes", "batch"))
+    # Batches of nodes have equal sizes. The last one of walks has the rest: rounded up, small graphs look too slow.
+    count = math.ceil(graph.num_nodes / nodes) if nodes else max(1, graph.num_nodes / walks) if walks else 1
+    epoch = count * statistics.median(steps[1:] or steps)
     return _Trial(graph.num_nodes, memory.peak, epoch, ends[0] - began + max(steps[0] - epoch, 0.0))
 
 
