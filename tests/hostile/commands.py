@@ -124,6 +124,7 @@ RECIPES: dict[str, tuple[Content, str]] = {
     "unknown dataset": ('method = "ssge"\ndataset = "nope"\n', "Unknown dataset|nope"),
     "unknown protocol": ('method = "ssge"\ndataset = "karate"\nprotocol = "x"\n', "Unknown protocol"),
     "more": ('method = "ssge"\ndataset = "karate"\nmore = 1\n', "is not a recipe"),
+    "name": ('name = "own"\nmethod = "ssge"\ndataset = "karate"\n', "not a recipe: .*its name is that of the file"),
     "unknown setting": ('method = "ssge"\ndataset = "karate"\n[config]\nepoch = 1\n', "Unknown setting"),
     "published is text": ('method = "ssge"\ndataset = "karate"\n[published]\naccuracy = "x"\n', "is not a recipe"),
     "not TOML": ("method: ssge", "cannot be read as TOML"),

@@ -53,7 +53,8 @@ def load_recipe(name: str) -> Recipe:
         raise InputError(
             f"{path} is not a recipe: "
             + (f"{error.errors()[0]['loc'][0]}: {error.errors()[0]['msg']}; " if hasattr(error, "errors") else "")
-            + f"its keys are {', '.join(key for key in Recipe.model_fields if key != 'name')}."
+            + f"its keys are {', '.join(key for key in Recipe.model_fields if key != 'name')}; "
+            "its name is that of the file."
         ) from None
 
 
