@@ -19,6 +19,7 @@ from pathlib import Path
 import pages
 from pages import ROOT, table, where
 from ssge.experiments.compare import Summary
+from ssge.experiments.protocols import PROTOCOLS
 from ssge.experiments.reproduce import Scope, published, tables
 from ssge.experiments.reproduce.jobs import Done
 from ssge.experiments.tables import HEADINGS, Row, cells, rows
@@ -98,6 +99,15 @@ def due(recipe: Recipe, seeds: int) -> bool:
     """Tell whether a record is missing, stale or of fewer seeds."""
     path = path_of(recipe)
     return not path.exists() or bool(pages.stale(path)) or len(own(Summary.read(path))) < seeds
+
+
+def rename_protocol(recipe: Recipe) -> None:
+    """Give a record the protocol that its recipe names now, if it was scored by that one as well."""
+    path = path_of(recipe)
+    if path.exists():
+        found = Summary.read(path)
+        if found.protocol.name != recipe.protocol and all(recipe.protocol in one.scores for one in found.records):
+            found.model_copy(update={"recipe": recipe, "protocol": PROTOCOLS[recipe.protocol]}).write(path)
 
 
 def measure(chosen: Sequence[Recipe], seeds: int, in_turn: bool = True) -> dict[str, str]:
@@ -353,7 +363,10 @@ def main() -> int:
         chosen = [load_recipe(name) for name in options.recipes]
     failed: dict[str, str] = {}
     for dataset in options.datasets:
-        some = [one for one in chosen if one.dataset == dataset and (options.force or due(one, options.seeds))]
+        some = [one for one in chosen if one.dataset == dataset]
+        for recipe in some:
+            rename_protocol(recipe)
+        some = [one for one in some if options.force or due(one, options.seeds)]
         for recipe in some if options.force else ():
             shutil.rmtree(folder_of(recipe), ignore_errors=True)
         failed |= measure(some, options.seeds, not options.one_by_one)

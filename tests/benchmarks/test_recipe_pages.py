@@ -135,6 +135,18 @@ def test_fast_recipes_stand_beside_those_of_the_paper() -> None:
     ]  # fmt: skip
 
 
+def test_the_paper_s_table_names_other_protocols_and_numbers_of_seeds() -> None:
+    made = [summary("ssge", [0.8] * 4), *(summary(name, [0.7] * 3) for name in ("dgi", "gae")), summary("g_bt", [0.7])]
+    for one in made[1::2]:
+        one.protocol = PROTOCOLS["paper-lbfgs"]
+        for run in one.records:
+            run.scores["paper-lbfgs"] = run.scores["paper"]
+    assert (
+        "- cora: protocol `paper` (`paper-lbfgs` for DGI, G-BT), public; SSGE with 4 seeds, others with 3 (G-BT 1);"
+        in script.classification(made)
+    )
+
+
 def test_a_failure_is_named_and_the_rest_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int]] = []
 
@@ -163,6 +175,26 @@ def test_a_record_is_due_when_missing_stale_or_short(tmp_path: Path, monkeypatch
     assert script.due(recipe, 1)
     monkeypatch.setattr(pages, "stale", lambda path: [])
     assert not script.due(recipe, 2) and script.due(recipe, 3)
+
+
+def test_a_record_with_scores_by_the_protocol_that_its_recipe_names_now_is_renamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = load_recipe("gmi/cora")
+    monkeypatch.setattr(pages, "RESULTS", tmp_path)
+    script.rename_protocol(recipe)  # no record yet
+    found = summary("gmi", [0.7, 0.8])
+    script.path_of(recipe).parent.mkdir(parents=True)
+    found.write(script.path_of(recipe))
+    script.rename_protocol(recipe)
+    assert Summary.read(script.path_of(recipe)).protocol.name == "paper"  # not scored by that of the recipe
+    for one in found.records:
+        one.scores[recipe.protocol] = one.scores["paper"].model_copy(update={"protocol": recipe.protocol})
+    found.write(script.path_of(recipe))
+    script.rename_protocol(recipe)
+    renamed = Summary.read(script.path_of(recipe))
+    assert renamed.protocol == PROTOCOLS["paper-lbfgs"] and renamed.recipe == recipe
+    assert renamed.records == found.records
 
 
 def test_a_process_that_fails_leaves_its_last_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,11 @@ def test_every_recipe_can_be_used(name: str) -> None:
         assert recipe.protocol == "paper-lbfgs"
     if recipe.method in ("dgi", "mvgrl", "ggd") and recipe.dataset in ("cora", "citeseer", "pubmed"):
         assert recipe.protocol == "last-step"
-    if METHODS[recipe.method].family == "contrastive" and recipe.dataset in ("computer", "coauthor_cs", "wikics"):
+    if METHODS[recipe.method].family in ("traditional", "contrastive") and recipe.dataset in (
+        "computer",
+        "coauthor_cs",
+        "wikics",
+    ):
         assert recipe.protocol == "paper-lbfgs"
     resolve_config(recipe.method, recipe.config)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -16,6 +17,7 @@ from ssge.experiments.reproduce.jobs import OURS, Done, Job, Scope
 from ssge.experiments.tables import Row, rows
 from ssge.files import atomic
 from ssge.methods import METHODS
+from ssge.records import RunRecord
 from ssge.runs.recipes import load_recipe, recipes
 
 
@@ -169,20 +171,46 @@ def efficiency(found: dict[tuple[str, str], costs_of.Measured]) -> Table:
 
 
 def basis(scope: Scope, done: Done) -> list[str]:
-    """Say on what figures rest: protocol and splits by dataset, machine, code."""
+    """Say on what figures rest: protocol and splits by dataset, seeds, machine."""
     lines = []
-    for job, summary in done.summaries.items():
-        runs = [record for record in summary.records if record.recipe]
-        if load_recipe(job.recipe).method == OURS and not job.settings and runs:
+    whole = {job: summary for job, summary in done.summaries.items() if not job.settings}
+    for job, summary in whole.items():
+        runs = _runs(summary)
+        if summary.recipe.method == OURS and runs:
             run, protocol = runs[-1], summary.protocol.name
+            others = [one for other, one in whole.items() if other.dataset == job.dataset and one is not summary]
             machine = f"{run.machine.get('processor', '')}, torch {run.machine.get('torch', '')}"
             lines.append(
-                f"- {job.dataset}: protocol `{protocol}`, {run.scores[protocol].splits}; "
-                f"SSGE with {_count(len(runs), 'seed')}; {_count(run.threads, 'thread')}, {machine}."
+                f"- {job.dataset}: protocol `{protocol}`{_other_protocols(protocol, others)}, "
+                f"{run.scores[protocol].splits}; SSGE with {_count(len(runs), 'seed')}{_other_seeds(others)}; "
+                f"{_count(run.threads, 'thread')}, {machine}."
             )
     fast = "- Fast: short schedules; the probe is a logistic regression with its penalty chosen on validation nodes."
     missing = dict.fromkeys(f"- Not run: {job.recipe}: {why}" for job, why in done.gaps.items())
     return ["", *lines, *([fast] if scope.fast else []), *missing]
+
+
+def _runs(summary: Summary) -> list[RunRecord]:
+    return [record for record in summary.records if record.recipe]
+
+
+def _other_protocols(protocol: str, others: Sequence[Summary]) -> str:
+    """Name the methods that are scored by another protocol than SSGE."""
+    names: dict[str, list[str]] = {}
+    for one in others:
+        names.setdefault(one.protocol.name, []).append(METHODS[one.recipe.method].title)
+    parts = [f"`{name}` for {', '.join(titles)}" for name, titles in names.items() if name != protocol]
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _other_seeds(others: Sequence[Summary]) -> str:
+    """Say how many seeds most other methods have, and which have another number."""
+    seeds = {METHODS[one.recipe.method].title: len(_runs(one)) for one in others}
+    if not seeds:
+        return ""
+    (most, _), *_ = Counter(seeds.values()).most_common()
+    fewer = [f"{title} {count}" for title, count in seeds.items() if count != most]
+    return f", others with {most}" + (f" ({', '.join(fewer)})" if fewer else "")
 
 
 def _count(number: int, what: str) -> str:
@@ -221,7 +249,7 @@ def _reference_rows(done: Done, job: Job | None) -> list[Row]:
 
 def own_row(summary: Summary) -> Row:
     """Return the row of the recipe itself, without references."""
-    return rows([record for record in summary.records if record.recipe], summary.protocol.name)[0]
+    return rows(_runs(summary), summary.protocol.name)[0]
 
 
 def _measured(done: Done, job: Job, figure: str, theirs: float | None, note: str | None = None) -> Cell:
