@@ -64,7 +64,7 @@ def test_what_cannot_be_loaded_or_takes_too_long_is_named(tmp_path: Path, monkey
     why = {job.recipe: text for job, text in done.gaps.items()}
     assert "more than 1e-06" in why["ssge/cora"] and "not loaded: no file" in why["ssge/wikics"]
     text = tables.classification(scope, done).markdown()
-    assert "Not run: ssge/wikics: not loaded: no file" in text and "- (83.9)" in text
+    assert "- Not run: ssge/wikics, gcn/wikics: not loaded: no file\n" in text and "- (83.9)" in text
 
 
 def test_all_outputs_and_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,8 +186,11 @@ def basis(scope: Scope, done: Done) -> list[str]:
                 f"{_count(run.threads, 'thread')}, {machine}."
             )
     fast = "- Fast: short schedules; the probe is a logistic regression with its penalty chosen on validation nodes."
-    missing = dict.fromkeys(f"- Not run: {job.recipe}: {why}" for job, why in done.gaps.items())
-    return ["", *lines, *([fast] if scope.fast else []), *missing]
+    missing: dict[str, dict[str, None]] = {}
+    for job, why in done.gaps.items():
+        missing.setdefault(why, {})[job.recipe] = None
+    gaps = [f"- Not run: {', '.join(names)}: {why}" for why, names in missing.items()]
+    return ["", *lines, *([fast] if scope.fast else []), *gaps]
 
 
 def _runs(summary: Summary) -> list[RunRecord]:
