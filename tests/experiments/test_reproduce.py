@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
 import signal
 import subprocess
@@ -21,11 +20,6 @@ from ssge.methods import METHODS
 from ssge.runs.recipes import load_recipe, recipes
 
 PAPER = {"cora": 83.9, "citeseer": 74.1, "pubmed": 81.6, "wikics": 79.18}
-
-
-def needs_data() -> None:
-    if "SSGE_DATA" not in os.environ:
-        pytest.skip("SSGE_DATA is not set: the benchmark graphs are elsewhere")
 
 
 def test_every_row_of_the_paper_has_a_method_and_a_recipe() -> None:
@@ -54,8 +48,8 @@ def test_a_table_in_three_formats(tmp_path: Path) -> None:
     assert r"my\_graph" in (tmp_path / "t.tex").read_text() and r"$\pm$" in (tmp_path / "t.tex").read_text()
 
 
+@pytest.mark.usefixtures("data_root")
 def test_what_cannot_be_loaded_or_takes_too_long_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    needs_data()
     monkeypatch.setattr(jobs, "_graph", jobs._graph.__wrapped__)
     scope = Scope(tmp_path, ("cora", "wikics"), ("ssge", "gcn"), seeds=(1, 1), minutes=1e-6)
     monkeypatch.setattr(jobs, "load", _load_without("wikics"))
@@ -67,8 +61,8 @@ def test_what_cannot_be_loaded_or_takes_too_long_is_named(tmp_path: Path, monkey
     assert "- Not run: ssge/wikics, gcn/wikics: not loaded: no file\n" in text and "- (83.9)" in text
 
 
+@pytest.mark.usefixtures("data_root")
 def test_all_outputs_and_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    needs_data()
     scope = Scope(tmp_path, ("cora",), ("ssge", "mlp"), seeds=(1, 1), fast=True, minutes=0.001)
     _few_points(monkeypatch)
     written = reproduce(EXPERIMENTS, scope, quiet=True)
@@ -87,8 +81,8 @@ def test_all_outputs_and_nothing_twice(tmp_path: Path, monkeypatch: pytest.Monke
     assert records == {path: path.stat().st_mtime_ns for path in tmp_path.glob("runs/**/record.json")}
 
 
+@pytest.mark.usefixtures("data_root")
 def test_killed_in_the_middle_it_continues(tmp_path: Path) -> None:
-    needs_data()
     command = [
         sys.executable,
         "-m",
